@@ -1,0 +1,20 @@
+"""One session as a sans-IO state machine: events, deltas, detector answers and clock readings in, effects out."""
+
+from __future__ import annotations
+
+from omni_realtime.session.effects import CancelGeneration, Close, Effect, Generate, Score, Send, Transcribe
+from omni_realtime.session.session import Session
+from omni_realtime.session.settings import SessionLimits, SessionSettings
+
+__all__ = [
+    "CancelGeneration",
+    "Close",
+    "Effect",
+    "Generate",
+    "Score",
+    "Send",
+    "Session",
+    "SessionLimits",
+    "SessionSettings",
+    "Transcribe",
+]

@@ -1,0 +1,138 @@
+"""The conversation: items in their order, and what the server knows of each beyond the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from omni_realtime.chat import Samples
+from omni_realtime.protocol import FunctionCall, FunctionCallOutput, InputAudio, InputText, Item, Message, OutputText
+from omni_realtime.session.speech import Body, Speech
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UserAudio:
+    """One ``input_audio`` part at the model's rate; ``key`` names it for caches."""
+
+    key: str
+    samples: Samples
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """An item and what belongs to it.
+
+    An assistant's message has a ``body`` that grows and can be cut; its content is always the body's.
+    """
+
+    item: Item
+    body: Body | None = None
+    audio: Mapping[int, UserAudio] = field(default_factory=dict)
+    """A user message's audio by content index."""
+
+    def snapshot(self) -> Item:
+        """The item as it stands, without audio data."""
+        if self.body is not None and isinstance(self.item, Message):
+            return replace(self.item, content=self.body.content(audio=False))
+        return self.item
+
+    @property
+    def speech(self) -> Speech | None:
+        """The assistant's speech, where this is that."""
+        return self.body if isinstance(self.body, Speech) else None
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of audio in memory."""
+        return sum(part.samples.nbytes for part in self.audio.values()) + (self.speech.kept_bytes if self.speech else 0)
+
+    def forget_audio(self) -> None:
+        """Let the audio go; the text stays."""
+        self.audio = {}
+        if self.speech:
+            self.speech.forget_audio()
+
+    def transcribe(self, transcript: str) -> None:
+        """Write what was said into the user message's audio part."""
+        if isinstance(self.item, Message):
+            content = tuple(replace(part, transcript=transcript) if isinstance(part, InputAudio) else part for part in self.item.content)
+            self.item = replace(self.item, content=content)
+
+
+class Conversation:
+    """Items by id and in order."""
+
+    def __init__(self, conversation_id: str, *, audio_bytes: int) -> None:
+        """Begin empty; beyond ``audio_bytes`` the oldest items lose their audio."""
+        self.id = conversation_id
+        self._audio_bytes = audio_bytes
+        self._entries: dict[str, Entry] = {}
+        self._order: list[str] = []
+
+    def __contains__(self, item_id: str) -> bool:
+        return item_id in self._entries
+
+    def __iter__(self) -> Iterator[Entry]:
+        return (self._entries[item_id] for item_id in self._order)
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def get(self, item_id: str) -> Entry | None:
+        """The entry of this item, if it is here."""
+        return self._entries.get(item_id)
+
+    def insert(self, entry: Entry, after: str | None = None) -> None:
+        """Put an entry behind the item ``after``, at the front for ``root``, at the end for ``None``."""
+        at = len(self._order) if after is None else 0 if after == "root" else self._order.index(after) + 1
+        self._order.insert(at, entry.item.id)
+        self._entries[entry.item.id] = entry
+        self.bound_audio()
+
+    def predecessor(self, item_id: str) -> str | None:
+        """The id of the item before this one; ``None`` at the front."""
+        at = self._order.index(item_id)
+        return self._order[at - 1] if at else None
+
+    @property
+    def last_id(self) -> str | None:
+        """The id of the last item."""
+        return self._order[-1] if self._order else None
+
+    def delete(self, item_id: str) -> None:
+        """Take an item out."""
+        del self._entries[item_id]
+        self._order.remove(item_id)
+
+    def bound_audio(self) -> None:
+        """Let the oldest audio go until what is kept is within the bound; the newest item always keeps its own."""
+        excess = sum(entry.kept_bytes for entry in self) - self._audio_bytes
+        for item_id in self._order[:-1]:
+            if excess <= 0:
+                return
+            excess -= self._entries[item_id].kept_bytes
+            self._entries[item_id].forget_audio()
+
+    @property
+    def text_bytes(self) -> int:
+        """Characters of text in all items, about their size in memory."""
+        return sum(_text_size(entry.snapshot()) for entry in self)
+
+    def call(self, call_id: str) -> FunctionCall | None:
+        """The function call with this id."""
+        return next((entry.item for entry in self if isinstance(entry.item, FunctionCall) and entry.item.call_id == call_id), None)
+
+    def output_of(self, call_id: str) -> FunctionCallOutput | None:
+        """The output that answers this call."""
+        return next((entry.item for entry in self if isinstance(entry.item, FunctionCallOutput) and entry.item.call_id == call_id), None)
+
+
+def _text_size(item: Item) -> int:
+    if isinstance(item, FunctionCall):
+        return len(item.arguments)
+    if isinstance(item, FunctionCallOutput):
+        return len(item.output)
+    return sum(
+        len(part.text) if isinstance(part, InputText | OutputText) else len(getattr(part, "transcript", None) or "")
+        for part in item.content
+    )

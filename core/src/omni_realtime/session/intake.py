@@ -1,0 +1,171 @@
+"""User audio from append to commit: the buffer, and the turn detector that follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from omni_realtime.audio import FORMATS
+from omni_realtime.chat import Samples
+from omni_realtime.protocol import ProtocolError, ServerVad, SessionConfig
+from omni_realtime.session.effects import Score
+from omni_realtime.session.ids import Ids
+from omni_realtime.session.input_buffer import TICKS_PER_SECOND, InputBuffer, ms, ticks
+from omni_realtime.session.settings import SessionSettings
+from omni_realtime.session.turn_detector import TurnDetector
+
+UNSPOKEN_MS: Final = 10_000
+"""How much audio without speech is kept while a detector listens: the longest prefix padding, and what a manual commit then finds."""
+SHORTEST_COMMIT_MS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarted:
+    """Speech began; ``start_ms`` includes the prefix padding."""
+
+    item_id: str
+    start_ms: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpeechStopped:
+    """Speech ended; ``samples`` is the whole turn at the model's rate, silence window included."""
+
+    item_id: str
+    end_ms: int
+    samples: Samples
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Committed:
+    """What a manual commit took; ``speaking`` if the detector was amid an announced speech."""
+
+    item_id: str
+    end_ms: int
+    samples: Samples
+    speaking: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Speech:
+    item_id: str
+    start: int
+
+
+class Intake:
+    """The input audio of one session."""
+
+    def __init__(self, settings: SessionSettings, config: SessionConfig, ids: Ids) -> None:
+        self._ids = ids
+        self._limit = settings.limits.input_buffer_bytes
+        self._buffer = InputBuffer(
+            FORMATS[config.audio.input.format.type],
+            model_rate=settings.input_rate,
+            detector_rate=settings.detector_rate,
+            detector_frame=settings.detector_frame,
+        )
+        self._frame = settings.detector_frame or 1
+        self._detector_rate = settings.detector_rate or TICKS_PER_SECOND
+        self._vad = _server_vad(config)
+        self._epoch = 0
+        self._speech: _Speech | None = None
+        self._restart()
+
+    @property
+    def speaking(self) -> bool:
+        """Whether the detector hears speech."""
+        return self._speech is not None
+
+    @property
+    def received_ms(self) -> int:
+        """Milliseconds of audio written in the session."""
+        return ms(self._buffer.received)
+
+    def configure(self, config: SessionConfig) -> None:
+        """Take a changed session: another format, a detector turned on, off or changed."""
+        audio_format = FORMATS[config.audio.input.format.type]
+        if audio_format is not self._buffer.format:
+            self._buffer.set_format(audio_format)
+        vad = _server_vad(config)
+        if (vad is None) != (self._vad is None):
+            self._restart()
+        self._vad = vad
+
+    def append(self, audio: bytes) -> Score | None:
+        """Take audio, and say what is to be scored.
+
+        Raises:
+            ProtocolError: the buffer is full; it is as it was.
+        """
+        if self._buffer.retained_bytes + len(audio) > self._limit:
+            raise ProtocolError(
+                f"The input audio buffer holds at most {self._limit} bytes; commit or clear it first.",
+                code="input_audio_buffer_full",
+                param="audio",
+            )
+        frames = self._buffer.append(audio)
+        return Score(self._epoch, frames) if self._vad is not None and len(frames) else None
+
+    def scored(self, epoch: int, probabilities: Sequence[float]) -> Iterator[SpeechStarted | SpeechStopped]:
+        """Follow the detector's answers, and yield the turns that they make."""
+        for probability in probabilities:
+            if epoch != self._epoch or self._vad is None:
+                return
+            start = self._position(self._scored)
+            self._scored += 1
+            change = self._detector.feed(probability, self._vad)
+            if change == "started":
+                start = max(start - ticks(self._vad.prefix_padding_ms), self._buffer.start)
+                self._speech = _Speech(self._ids.new("item"), start)
+                yield SpeechStarted(self._speech.item_id, ms(start))
+            elif change == "stopped" and self._speech is not None:
+                speech, self._speech = self._speech, None
+                end = self._position(self._scored)
+                yield SpeechStopped(speech.item_id, ms(end), self._buffer.take(speech.start, end))
+            elif self._speech is None:
+                self._buffer.drop(start - ticks(UNSPOKEN_MS))
+
+    def commit(self) -> Committed:
+        """Take everything; the detector begins anew.
+
+        Raises:
+            ProtocolError: there is less than 100 ms; nothing was taken.
+        """
+        if self._buffer.retained_ms < SHORTEST_COMMIT_MS:
+            raise ProtocolError(
+                "Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, but buffer only has "
+                f"{self._buffer.retained_ms:.2f}ms of audio.",
+                code="input_audio_buffer_commit_empty",
+            )
+        return self.take_all()
+
+    def take_all(self) -> Committed:
+        """Take everything, however little; the detector begins anew."""
+        speech = self._speech
+        samples = self._buffer.take_all()
+        self._restart()
+        item_id = speech.item_id if speech else self._ids.new("item")
+        return Committed(item_id, ms(self._buffer.received), samples, speech is not None)
+
+    def clear(self) -> None:
+        """Let everything go, an announced speech too."""
+        self._buffer.clear()
+        self._restart()
+
+    def _restart(self) -> None:
+        self._epoch += 1
+        self._buffer.restart()
+        self._origin = self._buffer.received
+        self._scored = 0
+        self._detector = TurnDetector(self._frame * 1000 / self._detector_rate)
+        self._speech = None
+
+    def _position(self, frame: int) -> int:
+        """The position at which this frame of the epoch begins."""
+        return self._origin + frame * self._frame * TICKS_PER_SECOND // self._detector_rate
+
+
+def _server_vad(config: SessionConfig) -> ServerVad | None:
+    turn_detection = config.audio.input.turn_detection
+    return turn_detection if isinstance(turn_detection, ServerVad) else None

@@ -1,0 +1,338 @@
+"""One Realtime session as a state machine without I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from omni_realtime.audio import FORMATS, AudioFormat
+from omni_realtime.chat import ChatDelta, Samples
+from omni_realtime.protocol import (
+    ClientEvent,
+    ConversationItemCreate,
+    ConversationItemDelete,
+    ConversationItemRetrieve,
+    ConversationItemTruncate,
+    InputAudio,
+    InputAudioBufferAppend,
+    InputAudioBufferClear,
+    InputAudioBufferCommit,
+    Message,
+    ProtocolError,
+    ResponseCancel,
+    ResponseCreate,
+    ResponseError,
+    ServerVad,
+    SessionConfig,
+    SessionUpdate,
+    default_session,
+    update_session,
+)
+from omni_realtime.protocol import server_events as events
+from omni_realtime.session.conversation import Conversation, Entry, UserAudio
+from omni_realtime.session.effects import Close, Effect, Transcribe
+from omni_realtime.session.ids import Ids
+from omni_realtime.session.intake import Intake, SpeechStarted
+from omni_realtime.session.items import Items
+from omni_realtime.session.outbox import Outbox
+from omni_realtime.session.responses import Ended, Responses
+from omni_realtime.session.settings import SessionSettings
+
+
+class Session:
+    """A client's session.
+
+    Every method takes what happened and the time in monotonic seconds, and returns the effects that the host is to carry out, in order.
+    No method raises on what a client, an engine or a detector says. After a ``Close`` nothing has an effect any more.
+    """
+
+    def __init__(self, settings: SessionSettings, *, token: str, now: float, epoch_now: int) -> None:
+        """Begin a session.
+
+        Args:
+            settings: the deployment.
+            token: random hex digits, 12 or so, that make this session's ids unique.
+            now: monotonic seconds.
+            epoch_now: Unix seconds, from which ``expires_at`` counts.
+
+        Raises:
+            ProtocolError: the deployment's session defaults are not what it can serve.
+        """
+        limits = settings.limits
+        self.id = f"sess_{token}"
+        self._settings = settings
+        self._ids = Ids(token)
+        self._outbox = Outbox(self._ids)
+        self._default = default_session(
+            session_id=self.id,
+            model=settings.model,
+            capabilities=settings.capabilities,
+            defaults=settings.defaults,
+            expires_at=epoch_now + limits.duration_s,
+        )
+        self.config: SessionConfig = self._default
+        self._conversation = Conversation(self._ids.new("conv"), audio_bytes=limits.conversation_audio_bytes)
+        self._intake = Intake(settings, self.config, self._ids)
+        self._items = Items(settings, self._conversation, self._ids, self._outbox)
+        self._responses = Responses(settings, self._conversation, self._items, self._ids, self._outbox)
+        self._voice_locked = False
+        self._now = now
+        self._expires = now + limits.duration_s
+        self._played: float | None = None
+        self._closed = False
+
+    @property
+    def deadline(self) -> float | None:
+        """When ``tick`` is due next, in monotonic seconds."""
+        if self._closed:
+            return None
+        idle = self._idle_deadline
+        return self._expires if idle is None else min(idle, self._expires)
+
+    @property
+    def active_responses(self) -> tuple[str, ...]:
+        """The ids of the responses that run."""
+        return self._responses.ids
+
+    def open(self, now: float) -> list[Effect]:
+        """Greet the client."""
+        self._now = now
+        self._outbox.send(events.SessionCreated, session=self.config)
+        return self._outbox.drain()
+
+    def receive(self, event: ClientEvent, now: float) -> list[Effect]:
+        """Take a client's event; one that is refused changes nothing and earns one ``error``."""
+        self._now = now
+        if self._closed:
+            return []
+        try:
+            self._handlers[type(event)](self, event)
+        except ProtocolError as error:
+            self._outbox.drain()
+            error.event_id = error.event_id or event.event_id
+            return self.refuse(error, now)
+        return self._outbox.drain()
+
+    def refuse(self, error: ProtocolError, now: float) -> list[Effect]:
+        """Answer a frame that the codec refused."""
+        self._now = now
+        if self._closed:
+            return []
+        self._outbox.send(
+            events.ErrorEvent,
+            error_type=error.type,
+            message=error.message,
+            code=error.code,
+            param=error.param,
+            client_event_id=error.event_id,
+        )
+        return self._outbox.drain()
+
+    def delta(self, response_id: str, delta: ChatDelta, now: float) -> list[Effect]:
+        """Take what the engine made."""
+        self._now = now
+        in_conversation = response_id == self._responses.active_id
+        self._ended(self._responses.delta(response_id, delta))
+        if in_conversation and delta.audio is not None and len(delta.audio):
+            self._voice_locked = True
+        return self._outbox.drain()
+
+    def generation_ended(self, response_id: str, now: float) -> list[Effect]:
+        """Take that the engine's stream is at its end."""
+        self._now = now
+        self._ended(self._responses.generation_ended(response_id))
+        return self._outbox.drain()
+
+    def generation_failed(self, response_id: str, error: ResponseError, now: float) -> list[Effect]:
+        """Take that the engine failed."""
+        self._now = now
+        self._ended(self._responses.fail(response_id, error))
+        return self._outbox.drain()
+
+    def speech_scored(self, epoch: int, probabilities: Sequence[float], now: float) -> list[Effect]:
+        """Take the detector's answers to a ``Score``."""
+        self._now = now
+        if self._closed:
+            return []
+        for change in self._intake.scored(epoch, probabilities):
+            if isinstance(change, SpeechStarted):
+                self._speech_started(change)
+            else:
+                self._outbox.send(events.InputAudioBufferSpeechStopped, item_id=change.item_id, audio_end_ms=change.end_ms)
+                self._commit(change.item_id, change.samples)
+                self._respond_to_turn()
+        return self._outbox.drain()
+
+    def transcribed(self, item_id: str, transcript: str, now: float) -> list[Effect]:
+        """Take what a user item says; of an item that is gone, nothing."""
+        self._now = now
+        entry = self._conversation.get(item_id)
+        if self._closed or entry is None:
+            return []
+        seconds = sum(len(part.samples) for part in entry.audio.values()) / self._settings.input_rate
+        entry.transcribe(transcript)
+        self._outbox.send(events.InputAudioTranscriptionCompleted, item_id=item_id, content_index=0, transcript=transcript, seconds=seconds)
+        return self._outbox.drain()
+
+    def transcription_failed(self, item_id: str, code: str, message: str, now: float) -> list[Effect]:
+        """Take that a user item could not be written down."""
+        self._now = now
+        if self._closed or item_id not in self._conversation:
+            return []
+        self._outbox.send(
+            events.InputAudioTranscriptionFailed,
+            item_id=item_id,
+            content_index=0,
+            error_type="transcription_error",
+            code=code,
+            message=message,
+        )
+        return self._outbox.drain()
+
+    def tick(self, now: float) -> list[Effect]:
+        """Do what is due: end the session, or answer the user's silence."""
+        self._now = now
+        if self._closed:
+            return []
+        idle = self._idle_deadline
+        if now >= self._expires:
+            self._expire()
+        elif idle is not None and now >= idle:
+            self._idle_timeout()
+        return self._outbox.drain()
+
+    def shutdown(self, now: float) -> list[Effect]:
+        """End because the host stops: what runs is cancelled."""
+        self._now = now
+        if self._closed:
+            return []
+        self._cancel_all()
+        self._close(1001, "The server is shutting down.")
+        return self._outbox.drain()
+
+    def _session_update(self, event: SessionUpdate) -> None:
+        self.config = update_session(
+            self.config, event.session, self._settings.capabilities, default=self._default, voice_locked=self._voice_locked
+        )
+        self._intake.configure(self.config)
+        self._outbox.send(events.SessionUpdated, session=self.config)
+
+    def _append(self, event: InputAudioBufferAppend) -> None:
+        if not self._settings.capabilities.audio_input:
+            raise ProtocolError("This model takes no audio; send text items.", code="invalid_value", param="type")
+        score = self._intake.append(event.audio)
+        if score is not None:
+            self._outbox.add(score)
+
+    def _commit_buffer(self, _event: InputAudioBufferCommit) -> None:
+        committed = self._intake.commit()
+        if committed.speaking:
+            self._outbox.send(events.InputAudioBufferSpeechStopped, item_id=committed.item_id, audio_end_ms=committed.end_ms)
+        self._commit(committed.item_id, committed.samples)
+
+    def _clear_buffer(self, _event: InputAudioBufferClear) -> None:
+        self._intake.clear()
+        self._outbox.send(events.InputAudioBufferCleared)
+
+    def _create_item(self, event: ConversationItemCreate) -> None:
+        self._items.create(event, self._input_format)
+
+    def _delete_item(self, event: ConversationItemDelete) -> None:
+        self._items.delete(event)
+
+    def _retrieve_item(self, event: ConversationItemRetrieve) -> None:
+        self._items.retrieve(event, self._input_format)
+
+    def _truncate_item(self, event: ConversationItemTruncate) -> None:
+        self._items.truncate(event)
+
+    def _create_response(self, event: ResponseCreate) -> None:
+        self._responses.create(self.config, event.response)
+
+    def _cancel_response(self, event: ResponseCancel) -> None:
+        self._ended(self._responses.cancel(self._responses.running(event.response_id), "client_cancelled"))
+
+    _handlers: dict[type, Callable[[Session, Any], None]] = {  # noqa: RUF012 - never changed
+        SessionUpdate: _session_update,
+        InputAudioBufferAppend: _append,
+        InputAudioBufferCommit: _commit_buffer,
+        InputAudioBufferClear: _clear_buffer,
+        ConversationItemCreate: _create_item,
+        ConversationItemDelete: _delete_item,
+        ConversationItemRetrieve: _retrieve_item,
+        ConversationItemTruncate: _truncate_item,
+        ResponseCreate: _create_response,
+        ResponseCancel: _cancel_response,
+    }
+
+    @property
+    def _input_format(self) -> AudioFormat:
+        return FORMATS[self.config.audio.input.format.type]
+
+    @property
+    def _vad(self) -> ServerVad | None:
+        turn_detection = self.config.audio.input.turn_detection
+        return turn_detection if isinstance(turn_detection, ServerVad) else None
+
+    @property
+    def _idle_deadline(self) -> float | None:
+        """When the user's silence is answered: so long after the last response has played, unless someone speaks."""
+        vad = self._vad
+        if vad is None or vad.idle_timeout_ms is None or self._played is None or self._intake.speaking or self._responses.active_id:
+            return None
+        return self._played + vad.idle_timeout_ms / 1000
+
+    def _speech_started(self, change: SpeechStarted) -> None:
+        self._outbox.send(events.InputAudioBufferSpeechStarted, item_id=change.item_id, audio_start_ms=change.start_ms)
+        active = self._responses.active_id
+        if active is not None and self._vad is not None and self._vad.interrupt_response:
+            self._ended(self._responses.cancel(active, "turn_detected"))
+        self._played = None
+
+    def _commit(self, item_id: str, samples: Samples) -> None:
+        """Make a user message of audio."""
+        self._played = None
+        self._outbox.send(events.InputAudioBufferCommitted, item_id=item_id, previous_item_id=self._conversation.last_id)
+        key = self._ids.new("audio")
+        self._items.add(Entry(Message(id=item_id, role="user", content=(InputAudio(),)), audio={0: UserAudio(key, samples)}))
+        transcription = self.config.audio.input.transcription
+        if transcription is not None and len(samples):
+            self._outbox.add(Transcribe(item_id, key, samples, self._settings.input_rate, transcription.language, transcription.prompt))
+
+    def _respond_to_turn(self) -> None:
+        """Answer a detected turn, unless a response that was not to be interrupted still runs."""
+        if self._vad is not None and self._vad.create_response and self._responses.active_id is None:
+            self._responses.create(self.config, {})
+
+    def _idle_timeout(self) -> None:
+        self._played = None
+        vad = self._vad
+        taken = self._intake.take_all()
+        idle_ms = vad.idle_timeout_ms if vad is not None and vad.idle_timeout_ms is not None else 0
+        self._outbox.send(
+            events.InputAudioBufferTimeoutTriggered,
+            item_id=taken.item_id,
+            audio_start_ms=max(0, taken.end_ms - idle_ms),
+            audio_end_ms=taken.end_ms,
+        )
+        self._commit(taken.item_id, taken.samples)
+        self._responses.create(self.config, {})
+
+    def _ended(self, ended: Ended | None) -> None:
+        if ended is not None:
+            self._played = self._now + ended.audio_seconds
+
+    def _cancel_all(self) -> None:
+        for response_id in self._responses.ids:
+            self._ended(self._responses.cancel(response_id, None))
+
+    def _expire(self) -> None:
+        self._cancel_all()
+        minutes = self._settings.limits.duration_s / 60
+        message = f"Your session hit the maximum duration of {minutes:g} minutes."
+        self._outbox.send(events.ErrorEvent, error_type="invalid_request_error", message=message, code="session_expired")
+        self._close(1000, message)
+
+    def _close(self, code: int, reason: str) -> None:
+        self._closed = True
+        self._outbox.add(Close(code, reason))

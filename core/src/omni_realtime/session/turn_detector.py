@@ -1,0 +1,40 @@
+"""Server VAD as pure logic over speech probabilities; the neural detector that makes them is the host's business."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from omni_realtime.protocol import ServerVad
+
+HYSTERESIS = 0.15
+"""Speech goes on until the probability falls this far below the threshold, as Silero's own iterator does it."""
+
+
+class TurnDetector:
+    """Follows one stream of frames from silence to speech and back."""
+
+    def __init__(self, frame_ms: float) -> None:
+        """Start in silence; ``frame_ms`` is the length of a frame."""
+        self._frame_ms = frame_ms
+        self._silence_ms = 0.0
+        self.speaking = False
+
+    def feed(self, probability: float, vad: ServerVad) -> Literal["started", "stopped"] | None:
+        """Take the next frame's speech probability, and say what it changes.
+
+        ``started`` means that speech began with this frame, ``stopped`` that the silence window ended with it.
+        """
+        if not self.speaking:
+            if probability < vad.threshold:
+                return None
+            self.speaking = True
+            self._silence_ms = 0.0
+            return "started"
+        if probability >= vad.threshold:
+            self._silence_ms = 0.0
+        elif probability < vad.threshold - HYSTERESIS or self._silence_ms:
+            self._silence_ms += self._frame_ms
+        if self._silence_ms < max(vad.silence_duration_ms, self._frame_ms):
+            return None
+        self.speaking = False
+        return "stopped"

@@ -1,0 +1,73 @@
+"""Who may use the host: the holders of a key, or, where no key is configured, this machine alone."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from starlette.requests import HTTPConnection
+
+from omni_realtime_host.config_schema import is_loopback
+from omni_realtime_host.http_errors import RequestRefusedError
+
+SUBPROTOCOL = "realtime"
+_KEY_SUBPROTOCOL = "openai-insecure-api-key."
+"""Browsers cannot set headers on a WebSocket, so OpenAI's clients offer the key as a subprotocol."""
+
+
+class Auth:
+    """Checks every request and upgrade."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._keys = tuple(key.encode() for key in keys)
+
+    def check(self, connection: HTTPConnection) -> None:
+        """Let ``connection`` pass.
+
+        Raises:
+            RequestRefusedError: 401 without a valid key; 403 from elsewhere where no key is configured.
+        """
+        if self._keys:
+            self._check_key(_presented_key(connection))
+        else:
+            _check_local(connection)
+
+    def _check_key(self, presented: str | None) -> None:
+        if presented is None:
+            message = (
+                "You didn't provide an API key. Send it as `Authorization: Bearer KEY`, as `api-key: KEY`, "
+                f"or as the WebSocket subprotocol `{_KEY_SUBPROTOCOL}KEY`."
+            )
+            raise RequestRefusedError(401, message, code="invalid_api_key")
+        given = presented.encode(errors="replace")
+        matches = [secrets.compare_digest(given, key) for key in self._keys]
+        if not any(matches):
+            message = "Incorrect API key provided. Use one of the keys of this host's `server.api_keys`."
+            raise RequestRefusedError(401, message, code="invalid_api_key")
+
+
+def accepted_subprotocol(offered: Iterable[str]) -> str | None:
+    """Choose what to answer to a client's subprotocols; a key is never echoed."""
+    return SUBPROTOCOL if SUBPROTOCOL in offered else None
+
+
+def _presented_key(connection: HTTPConnection) -> str | None:
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token.strip():
+        return token.strip()
+    if key := connection.headers.get("api-key"):
+        return key
+    offered: list[str] = connection.scope.get("subprotocols", [])
+    return next((each.removeprefix(_KEY_SUBPROTOCOL) for each in offered if each.startswith(_KEY_SUBPROTOCOL)), None)
+
+
+def _check_local(connection: HTTPConnection) -> None:
+    """Keep out other machines, and web pages of other origins in this machine's own browser."""
+    if connection.client is None or not is_loopback(connection.client.host):
+        message = "This host has no API key configured and serves this machine alone. Set `server.api_keys` to serve others."
+        raise RequestRefusedError(403, message, code="loopback_only")
+    origin = connection.headers.get("origin")
+    if origin is not None and not is_loopback(urlsplit(origin).hostname or ""):
+        message = "This host has no API key configured and serves no pages of other origins. Set `server.api_keys` to serve them."
+        raise RequestRefusedError(403, message, code="origin_not_allowed")

@@ -1,0 +1,142 @@
+"""The shape of the configuration file."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError
+
+from omni_realtime.deployment import Deployment
+
+MEBIBYTE = 1024 * 1024
+LARGEST_APPEND_FRAME = 21 * MEBIBYTE
+"""15 MiB of audio, the API's limit for one append, as base64 in JSON."""
+
+_KEY = re.compile(r"[\x21-\x7e]+")
+_ENVIRONMENT_KEY = re.compile(r"\$\{(\w+)\}")
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def _existing_file(path: str, info: ValidationInfo) -> str:
+    absolute = Path((info.context or {}).get("directory", "."), path).absolute()
+    if not absolute.is_file():
+        raise PydanticCustomError(
+            "file", "there is no file {file}; relative paths begin at the configuration file", {"file": str(absolute)}
+        )
+    if not os.access(absolute, os.R_OK):
+        raise PydanticCustomError("file", "this user cannot read {file}; change its permissions", {"file": str(absolute)})
+    return str(absolute)
+
+
+def _resolve_key(secret: SecretStr) -> SecretStr:
+    key = secret.get_secret_value()
+    match = _ENVIRONMENT_KEY.fullmatch(key)
+    if match:
+        key = os.environ.get(match[1], "").strip()
+        if not key:
+            raise PydanticCustomError(
+                "key", "the environment variable {name} is not set; export it before the host starts", {"name": match[1]}
+            )
+    if not _KEY.fullmatch(key):
+        raise PydanticCustomError("key", "a key is printable ASCII without spaces; `openssl rand -hex 32` makes a good one")
+    return SecretStr(key)
+
+
+ApiKey = Annotated[SecretStr, AfterValidator(_resolve_key)]
+ExistingFile = Annotated[str, AfterValidator(_existing_file)]
+
+
+class TLS(_Section):
+    """Serve wss and https."""
+
+    cert: ExistingFile
+    """PEM file of the certificate chain."""
+    key: ExistingFile
+    """PEM file of the private key."""
+
+
+class Limits(_Section):
+    """What one client, or all of them, may take."""
+
+    sessions: int = Field(default=256, ge=1)
+    """Sessions at a time; more are refused with 503."""
+    session_duration_s: int = Field(default=3600, ge=1)
+    """How long a session lasts."""
+    frame_bytes: int = Field(default=24 * MEBIBYTE, ge=LARGEST_APPEND_FRAME)
+    """The largest message that a client may send."""
+    input_buffer_bytes: int = Field(default=32 * MEBIBYTE, ge=MEBIBYTE)
+    """Audio in a session's input buffer before it is committed."""
+    conversation_audio_bytes: int = Field(default=256 * MEBIBYTE, ge=MEBIBYTE)
+    """Audio that a session's conversation keeps."""
+    output_events: int = Field(default=8192, ge=64)
+    """Events that wait for a client that does not read."""
+    output_bytes: int = Field(default=32 * MEBIBYTE, ge=MEBIBYTE)
+    """Bytes that wait for a client that does not read."""
+    shutdown_s: float = Field(default=10, ge=0)
+    """How long running responses may go on once the host is told to stop."""
+
+
+class Server(_Section):
+    """Where and for whom the host listens."""
+
+    host: str = Field(default="127.0.0.1", min_length=1)
+    port: int = Field(default=8000, ge=0, le=65535)
+    """0 lets the system choose."""
+    api_keys: tuple[ApiKey, ...] = Field(default=(), strict=False)
+    """Keys that clients may present; ``${NAME}`` stands for an environment variable. None: loopback only."""
+    tls: TLS | None = None
+    limits: Limits = Limits()
+
+    @model_validator(mode="after")
+    def _keys_off_loopback(self) -> Server:
+        if not self.api_keys and not is_loopback(self.host):
+            raise PydanticCustomError(
+                "keys",
+                "without an API key only this machine may be served, and {host} is reachable from others; set server.api_keys, or host 127.0.0.1",
+                {"host": self.host},
+            )
+        return self
+
+
+class DeploymentConfig(_Section):
+    """One served model."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$", max_length=128)
+    """What clients pass as ``?model=``."""
+    plugin: str = Field(min_length=1)
+    """The plugin's entry point."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """The plugin's own settings."""
+    session: dict[str, Any] = Field(default_factory=dict)
+    """Session defaults: a part of the API's session object."""
+
+    def deployment(self) -> Deployment:
+        """Return what plugins are told of this deployment."""
+        return Deployment(name=self.name, plugin=self.plugin, settings=self.settings, session=self.session)
+
+
+class Config(_Section):
+    """The whole file."""
+
+    server: Server = Server()
+    deployments: tuple[DeploymentConfig, ...] = Field(min_length=1, strict=False)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach ``host``."""
+    if host == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)

@@ -1,0 +1,23 @@
+"""Errors of the HTTP side, in OpenAI's envelope."""
+
+from __future__ import annotations
+
+from starlette.responses import JSONResponse
+
+
+class RequestRefusedError(Exception):
+    """A request or an upgrade is refused; ``message`` says what to do."""
+
+    def __init__(self, status: int, message: str, *, code: str, param: str | None = None, type: str = "invalid_request_error") -> None:  # noqa: A002 - the API's name
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.code = code
+        self.param = param
+        self.type = type
+
+    def response(self) -> JSONResponse:
+        """Return the answer to send."""
+        headers = {"WWW-Authenticate": "Bearer"} if self.status == 401 else None  # noqa: PLR2004 - a status code
+        error = {"message": self.message, "type": self.type, "param": self.param, "code": self.code}
+        return JSONResponse({"error": error}, self.status, headers)

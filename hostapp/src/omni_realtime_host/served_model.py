@@ -1,0 +1,130 @@
+"""One deployment while it serves: its engine, its speech detector, its transcriber, and whether they are ready."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from typing import Protocol
+
+from omni_realtime.adapter import Adapter
+from omni_realtime.engine.port import EngineDeadError
+from omni_realtime.session import SessionLimits, SessionSettings
+from omni_realtime_host.config_schema import Limits
+from omni_realtime_host.detection import DetectionService
+
+logger = logging.getLogger(__name__)
+
+HEALTH_CHECK_S = 1.0
+"""How often an engine is asked for its health."""
+
+
+class _Part(Protocol):
+    async def start(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+class StartError(Exception):
+    """A deployment could not be started; the message is for the person who runs the host."""
+
+
+class ServedModel:
+    """A resolved deployment and what runs for it."""
+
+    def __init__(self, adapter: Adapter, limits: Limits) -> None:
+        self.adapter = adapter
+        self.name = adapter.deployment.name
+        self.created = int(time.time())
+        self.detection = DetectionService(adapter.detector) if adapter.detector else None
+        self.settings = _session_settings(adapter, limits)
+        self._parts: tuple[_Part, ...] = tuple(part for part in (adapter.engine, adapter.detector, adapter.transcriber) if part)
+        self._watch: asyncio.Task[None] | None = None
+        self._not_ready: str | None = "loading"
+
+    @property
+    def not_ready(self) -> str | None:
+        """Why no session can be served; ``None`` once the model is warm."""
+        if self.detection and self.detection.failure:
+            return "the speech detector failed"
+        return self._not_ready
+
+    @property
+    def loading(self) -> bool:
+        """Whether the model will be ready by itself."""
+        return self._not_ready == "loading"
+
+    async def start(self) -> None:
+        """Load and warm everything.
+
+        Raises:
+            StartError: if a part of it cannot start; what had started is closed.
+        """
+        results = await asyncio.gather(*(part.start() for part in self._parts), return_exceptions=True)
+        failures = [result for result in results if isinstance(result, BaseException)]
+        if failures:
+            await self.close()
+            raise StartError(f"deployment {self.name!r} did not start: {_told(failures[0])}") from failures[0]
+        if self.detection:
+            self.detection.start()
+        self._watch = asyncio.create_task(self._watch_health())
+        self._not_ready = None
+
+    async def close(self) -> None:
+        """Free everything, as far as it was started."""
+        self._not_ready = "stopped"
+        if self._watch:
+            self._watch.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watch
+        if self.detection:
+            await self.detection.close()
+        for part in self._parts:
+            try:
+                await part.close()
+            except Exception:
+                logger.exception("deployment %s: %s did not close", self.name, type(part).__name__)
+
+    def check_alive(self) -> None:
+        """Return while the engine can take generations.
+
+        Raises:
+            EngineDeadError: once it is gone.
+        """
+        if self._not_ready is not None:
+            raise EngineDeadError("The model is not available; another session will not help until the host is restarted.")
+
+    def declare_dead(self, error: BaseException) -> None:
+        """Turn readiness red for good."""
+        if self._not_ready is None:
+            self._not_ready = "the engine died"
+            logger.error("deployment %s: the engine died", self.name, exc_info=error)
+
+    async def _watch_health(self) -> None:
+        while self._not_ready is None:
+            await asyncio.sleep(HEALTH_CHECK_S)
+            try:
+                await self.adapter.engine.check_health()
+            except Exception as error:  # noqa: BLE001 - whatever an engine raises here, it cannot serve
+                self.declare_dead(error)
+
+
+def _session_settings(adapter: Adapter, limits: Limits) -> SessionSettings:
+    detector = adapter.detector
+    return SessionSettings(
+        model=adapter.deployment.name,
+        capabilities=adapter.capabilities,
+        defaults=adapter.deployment.session,
+        input_rate=adapter.rates.input,
+        detector_rate=detector.rate if detector else None,
+        detector_frame=detector.frame_samples if detector else None,
+        limits=SessionLimits(
+            input_buffer_bytes=limits.input_buffer_bytes,
+            conversation_audio_bytes=limits.conversation_audio_bytes,
+            duration_s=limits.session_duration_s,
+        ),
+    )
+
+
+def _told(error: BaseException) -> str:
+    return str(error) or type(error).__name__
