@@ -1,4 +1,4 @@
-"""Every hook: what its default answers, what a plugin's answer does, and which answers are refused; and that each is tested, documented and used."""
+"""Every hook: its default, a plugin's answer, the answers that are refused; and that each is tested, documented and used."""
 
 from __future__ import annotations
 
@@ -103,7 +103,8 @@ def test_hook_realtime_resample_rates(install_good: Install) -> None:
 
 @pytest.mark.parametrize("rates", ["16000, 0", "-1, 24000", "16000.0, 24000"])
 def test_rates_that_are_no_rates_are_refused(install_good: Install, rates: str) -> None:
-    source = f"from omni_realtime.hookspecs import ResampleRates\n\n@hookimpl\ndef realtime_resample_rates():\n    return ResampleRates({rates})\n"
+    imports = "from omni_realtime.hookspecs import ResampleRates\n"
+    source = f"{imports}\n@hookimpl\ndef realtime_resample_rates():\n    return ResampleRates({rates})\n"
     refused(install_good, "realtime_resample_rates", source, "a positive whole number")
 
 

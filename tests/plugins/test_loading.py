@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from omni_realtime import __version__
-from omni_realtime.deployment import Deployment
 from omni_realtime.adapter import check_deployment
+from omni_realtime.deployment import Deployment
 from omni_realtime.plugins import API_VERSION, HOOK_NAMES, PluginError, installed_plugins, load_plugin
 
 Install = Callable[..., None]

@@ -22,6 +22,11 @@ class Auth:
     def __init__(self, keys: Iterable[str]) -> None:
         self._keys = tuple(key.encode() for key in keys)
 
+    @property
+    def needs_key(self) -> bool:
+        """Whether clients must present a key."""
+        return bool(self._keys)
+
     def check(self, connection: HTTPConnection) -> None:
         """Let ``connection`` pass.
 

@@ -70,8 +70,8 @@ class Limits(_Section):
     """Sessions at a time; more are refused with 503."""
     session_duration_s: int = Field(default=3600, ge=1)
     """How long a session lasts."""
-    frame_bytes: int = Field(default=24 * MEBIBYTE, ge=LARGEST_APPEND_FRAME)
-    """The largest message that a client may send."""
+    frame_bytes: int = Field(default=LARGEST_APPEND_FRAME, ge=LARGEST_APPEND_FRAME)
+    """The largest event that a client may send."""
     input_buffer_bytes: int = Field(default=32 * MEBIBYTE, ge=MEBIBYTE)
     """Audio in a session's input buffer before it is committed."""
     conversation_audio_bytes: int = Field(default=256 * MEBIBYTE, ge=MEBIBYTE)
@@ -100,7 +100,7 @@ class Server(_Section):
         if not self.api_keys and not is_loopback(self.host):
             raise PydanticCustomError(
                 "keys",
-                "without an API key only this machine may be served, and {host} is reachable from others; set server.api_keys, or host 127.0.0.1",
+                "without an API key only this machine may be served, and others reach {host}; set server.api_keys, or host 127.0.0.1",
                 {"host": self.host},
             )
         return self

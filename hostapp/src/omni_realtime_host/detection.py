@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from omni_realtime.chat import Samples
 from omni_realtime.engine.port import Detector
+from omni_realtime_host.failure_log import log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +112,7 @@ class DetectionService:
                     work.deliver()
 
     def _fail(self, error: Exception) -> None:
-        logger.error("the speech detector failed", exc_info=error)
+        log_failure(logger, "the speech detector", error)
         self.failure = error
         for stream in tuple(self._streams):
             stream.fail()

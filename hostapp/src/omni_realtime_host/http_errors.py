@@ -8,7 +8,15 @@ from starlette.responses import JSONResponse
 class RequestRefusedError(Exception):
     """A request or an upgrade is refused; ``message`` says what to do."""
 
-    def __init__(self, status: int, message: str, *, code: str, param: str | None = None, type: str = "invalid_request_error") -> None:  # noqa: A002 - the API's name
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str,
+        param: str | None = None,
+        type: str = "invalid_request_error",  # noqa: A002 - the API's name
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message

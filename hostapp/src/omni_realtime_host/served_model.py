@@ -9,10 +9,13 @@ import time
 from typing import Protocol
 
 from omni_realtime.adapter import Adapter
-from omni_realtime.engine.port import EngineDeadError
+from omni_realtime.chat import GenerateRequest, Turn
+from omni_realtime.engine.port import EngineDeadError, EngineError, TranscriptionRequest
 from omni_realtime.session import SessionLimits, SessionSettings
+from omni_realtime.session.effects import Transcribe
 from omni_realtime_host.config_schema import Limits
 from omni_realtime_host.detection import DetectionService
+from omni_realtime_host.failure_log import log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -82,23 +85,51 @@ class ServedModel:
         for part in self._parts:
             try:
                 await part.close()
-            except Exception:
-                logger.exception("deployment %s: %s did not close", self.name, type(part).__name__)
+            except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+                log_failure(logger, f"deployment {self.name}: closing {type(part).__name__}", error)
 
-    def check_alive(self) -> None:
-        """Return while the engine can take generations.
+    def generate_request(self, response_id: str, turn: Turn) -> GenerateRequest:
+        """Make the engine's request for one response.
 
         Raises:
-            EngineDeadError: once it is gone.
+            EngineDeadError: if the engine is gone.
+            PluginError: if the plugin makes no prompt.
         """
         if self._not_ready is not None:
-            raise EngineDeadError("The model is not available; another session will not help until the host is restarted.")
+            raise EngineDeadError("The model is not available until the host is restarted.")
+        return GenerateRequest(
+            request_id=response_id,
+            prompt=self.adapter.build_prompt(turn),
+            modalities=turn.modalities,
+            voice=turn.voice,
+            max_output_tokens=turn.max_output_tokens,
+        )
+
+    async def abort(self, response_id: str) -> None:
+        """Free a cancelled generation's work."""
+        try:
+            await self.adapter.engine.abort(response_id)
+        except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+            log_failure(logger, f"deployment {self.name}: abort", error)
+
+    async def transcribe(self, effect: Transcribe) -> str:
+        """Write down what the user said.
+
+        Raises:
+            EngineError: if this audio cannot be transcribed.
+        """
+        if self.adapter.transcriber is None:
+            raise EngineError("This deployment has no transcriber.", code="transcription_unavailable")
+        request = TranscriptionRequest(
+            samples=effect.samples, rate=effect.rate, key=effect.key, language=effect.language, prompt=effect.prompt
+        )
+        return await self.adapter.transcriber.transcribe(request)
 
     def declare_dead(self, error: BaseException) -> None:
         """Turn readiness red for good."""
         if self._not_ready is None:
             self._not_ready = "the engine died"
-            logger.error("deployment %s: the engine died", self.name, exc_info=error)
+            log_failure(logger, f"deployment {self.name}: the engine", error)
 
     async def _watch_health(self) -> None:
         while self._not_ready is None:

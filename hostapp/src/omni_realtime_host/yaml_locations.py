@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -78,3 +79,8 @@ class _Walk:
                 self.duplicates.append(Duplicate((*path, key), line, first_lines[key]))
             first_lines.setdefault(key, line)
             self.visit(child, (*path, key), line, above)
+
+
+def parse_dotted(text: str) -> Path:
+    """``settings.parts[0].dir`` as ``("settings", "parts", 0, "dir")``."""
+    return tuple(int(index) if index else key for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", text))

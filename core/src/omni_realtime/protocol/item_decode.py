@@ -108,15 +108,16 @@ _PARTS_OF_ROLE: dict[Literal["system", "user", "assistant"], tuple[str, ...]] = 
 }
 
 
-def decode_item(value: object, param: str = "item") -> Item:
+def decode_item(value: Mapping[str, Any], param: str = "item") -> Item:
     """Return the item of a parsed JSON value.
 
     Raises:
         ProtocolError: the value is no item that a client can bring; ``param`` is the path of the fault, below the path given.
     """
-    if not isinstance(value, Mapping):
-        refuse_type(param, "an object", value)
-    return _ITEMS[pick(value, "type", _ITEMS, param)](value, param)
+    item = _ITEMS[pick(value, "type", _ITEMS, param)](value, param)
+    if item.id == "root":
+        refuse_value(f"{param}.id", "'root' stands for the front of the conversation; choose another id.")
+    return item
 
 
 def decode_input_item(value: Mapping[str, Any], param: str) -> Item | ItemReference:

@@ -18,7 +18,7 @@ from omni_realtime.protocol.session_object import (
     SessionAudio,
     SessionConfig,
 )
-from omni_realtime.protocol.validation import WireModel, refuse_missing, refuse_type, refuse_unknown, refuse_value, shown, validate
+from omni_realtime.protocol.validation import WireModel, refuse_missing, refuse_unknown, refuse_value, shown, validate
 
 _Json: TypeAlias = Mapping[str, Any]
 _Model = TypeVar("_Model", bound=WireModel)
@@ -128,8 +128,6 @@ def value_at(root: object, path: str) -> Any:
 
 
 def _apply(config: SessionConfig, patch: Mapping[str, Any], capabilities: Capabilities, default: SessionConfig) -> SessionConfig:
-    if not isinstance(patch, Mapping):
-        refuse_type("session", "an object", patch)
     refuse_beta_names(patch, "session")
     merged = validate(SessionConfig, _merge(config.model_dump(), patch, default.model_dump(), ""), "session")
     for name in _FIXED:

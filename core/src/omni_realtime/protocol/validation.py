@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from typing import Any, NoReturn, TypeVar
 
-import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -32,7 +32,7 @@ class WireModel(BaseModel):
 
 def shown(value: object) -> str:
     """Return a client's value as JSON text that is short enough for a message."""
-    text = orjson.dumps(value, default=BaseModel.model_dump).decode()
+    text = json.dumps(value, ensure_ascii=False, default=_plain)
     if text.startswith('"'):
         text = f"'{text[1:-1]}'"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
@@ -127,6 +127,10 @@ _EXPECTED = {
     "tuple_type": "an array",
     "none_required": "null",
 }
+
+
+def _plain(value: object) -> object:
+    return value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else str(value)
 
 
 def _step(step: int | str) -> str:

@@ -17,31 +17,37 @@ Hear = Callable[[AudioPart], Awaitable[str]]
 async def render(prompt: ChatPrompt, hear: Hear) -> list[Message]:
     """Write every message as text.
 
+    The template knows no tools. The output of a call is put before the question that led to it, and the call itself is left out, as
+    the model would answer with another.
+
     Args:
         prompt: the chat prompt.
         hear: writes down audio that has no transcript yet.
     """
-    messages = [await _message(message, hear) for message in prompt.messages]
-    return [message for message in messages if message["content"]]
+    messages: list[Message] = []
+    question: Message | None = None
+    for message in prompt.messages:
+        content = await _content(message, hear)
+        if message.role == "tool":
+            if question is None:
+                question = {"role": "user", "content": ""}
+                messages.append(question)
+            question["content"] = f"{content}\n\nAnswer from this: {question['content']}"
+        elif message.role == "user":
+            question = {"role": "user", "content": content or NOTHING_SAID}
+            messages.append(question)
+        elif content:
+            messages.append({"role": message.role, "content": content})
+    return messages
 
 
-async def _message(message: ChatMessage, hear: Hear) -> Message:
-    if message.role == "tool":
-        return {"role": "user", "content": _plain(f"The function returned {_text(message)}.")}
+async def _content(message: ChatMessage, hear: Hear) -> str:
     texts = [part.text if isinstance(part, TextPart) else await _heard(part, hear) for part in message.content]
-    texts += [f"{call.name}({call.arguments})" for call in message.tool_calls]
-    content = _plain(" ".join(text for text in texts if text))
-    if message.role == "user" and not content:
-        content = NOTHING_SAID
-    return {"role": message.role, "content": content}
+    return _plain(" ".join(text for text in texts if text))
 
 
 async def _heard(part: AudioPart, hear: Hear) -> str:
-    return part.transcript if part.transcript is not None else await hear(part)
-
-
-def _text(message: ChatMessage) -> str:
-    return " ".join(part.text for part in message.content if isinstance(part, TextPart))
+    return await hear(part) if part.transcript is None else part.transcript
 
 
 def _plain(text: str) -> str:

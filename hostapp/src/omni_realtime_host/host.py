@@ -1,0 +1,105 @@
+"""All that one process serves: its models, its sessions, and whether it is stopping."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from starlette.websockets import WebSocket
+
+from omni_realtime_host.auth import Auth, accepted_subprotocol
+from omni_realtime_host.config_schema import Server
+from omni_realtime_host.connection import Connection
+from omni_realtime_host.http_errors import RequestRefusedError
+from omni_realtime_host.model_choice import choose_model
+from omni_realtime_host.served_model import ServedModel
+
+logger = logging.getLogger(__name__)
+
+
+class Host:
+    """Admits sessions and ends them."""
+
+    def __init__(self, models: Sequence[ServedModel], server: Server) -> None:
+        self.models = tuple(models)
+        self.auth = Auth(key.get_secret_value() for key in server.api_keys)
+        self._limits = server.limits
+        self._connections: set[Connection] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._stopping = False
+
+    async def start(self) -> None:
+        """Load and warm every model, all at once.
+
+        Raises:
+            StartError: if one of them cannot start.
+        """
+        results = await asyncio.gather(*(model.start() for model in self.models), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    async def close(self) -> None:
+        """Free every model."""
+        await asyncio.gather(*(model.close() for model in self.models))
+
+    async def drain(self) -> None:
+        """Admit no more sessions, let running responses end within the limit, then end them; returns once every socket is closed."""
+        self._stopping = True
+        for connection in tuple(self._connections):
+            connection.drain()
+        if await self._become_idle(self._limits.shutdown_s):
+            return
+        for connection in tuple(self._connections):
+            connection.stop()
+        await self._become_idle(_LAST_EVENTS_S)
+
+    def not_ready(self) -> dict[str, str]:
+        """Return why sessions are refused, by model; empty when the host is ready."""
+        if self._stopping:
+            return {model.name: "the host is stopping" for model in self.models}
+        return {model.name: model.not_ready for model in self.models if model.not_ready}
+
+    async def serve(self, websocket: WebSocket) -> None:
+        """Carry one client's session from its upgrade to its end."""
+        try:
+            self.auth.check(websocket)
+            model = choose_model(websocket.query_params, self.models)
+            self._check_room(model)
+        except RequestRefusedError as refusal:
+            await websocket.send_denial_response(refusal.response())
+            return
+        connection = Connection(websocket, model, self._limits)
+        self._connections.add(connection)
+        self._idle.clear()
+        try:
+            await websocket.accept(accepted_subprotocol(websocket.scope["subprotocols"]))
+            await connection.run()
+        finally:
+            self._connections.discard(connection)
+            if not self._connections:
+                self._idle.set()
+
+    def _check_room(self, model: ServedModel) -> None:
+        if self._stopping:
+            raise RequestRefusedError(503, "The host is stopping. Connect again in a moment.", code="shutting_down", type="server_error")
+        if model.not_ready:
+            advice = "Try again in a moment." if model.loading else "Its operator has to restart the host."
+            message = f"The model '{model.name}' is not ready: {model.not_ready}. {advice}"
+            raise RequestRefusedError(503, message, code="model_not_ready", type="server_error")
+        if len(self._connections) >= self._limits.sessions:
+            message = f"The host serves {self._limits.sessions} sessions at a time, and all are taken. Try again later."
+            raise RequestRefusedError(503, message, code="too_many_sessions", type="server_error")
+
+    async def _become_idle(self, seconds: float) -> bool:
+        try:
+            await asyncio.wait_for(self._idle.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+
+_LAST_EVENTS_S = 2.0
+"""How long the last events of ended responses may take to reach their clients."""

@@ -1,0 +1,116 @@
+"""Runs a host on uvicorn, from the open port to the clean stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable, Generator, Sequence
+
+import uvicorn
+
+from omni_realtime.adapter import Adapter
+from omni_realtime_host.app import REALTIME_PATH, create_app
+from omni_realtime_host.config_schema import MEBIBYTE, Server
+from omni_realtime_host.host import Host
+from omni_realtime_host.served_model import ServedModel, StartError
+
+logger = logging.getLogger(__name__)
+
+Announce = Callable[[str], None]
+
+PING_INTERVAL_S = 20.0
+PING_TIMEOUT_S = 60.0
+"""A client that answers no ping for so long is gone; longer than a client may pause before its session is ended in order."""
+
+CLOSE_S = 1.0
+"""How long the sockets that are left may take when the host stops."""
+
+
+class ListenError(Exception):
+    """The address cannot be listened on."""
+
+
+class _Uvicorn(uvicorn.Server):
+    """Leaves the signals to :func:`serve`, which drains first and then exits with 0."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def open_socket(server: Server) -> socket.socket:
+    """Take the port, before anything heavy loads.
+
+    Raises:
+        ListenError: if another program has it, or this machine has no such address.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            server.host, server.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # a peer that keeps its window shut would hold a closed socket forever
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * (PING_INTERVAL_S + PING_TIMEOUT_S)))
+        listener.bind(address)
+    except OSError as error:
+        message = f"cannot listen on {server.host}:{server.port}: {error.strerror}; choose another with --host and --port, or in the file"
+        raise ListenError(message) from error
+    return listener
+
+
+async def serve(server: Server, adapters: Sequence[Adapter], listener: socket.socket, announce: Announce) -> None:
+    """Listen, load, serve until SIGTERM or SIGINT, and stop cleanly; a second signal stops at once.
+
+    Raises:
+        StartError: if a deployment cannot start.
+    """
+    stop, hurry = asyncio.Event(), asyncio.Event()
+    _on_signals(stop, hurry)
+    host = Host([ServedModel(adapter, server.limits) for adapter in adapters], server)
+    runner = _Uvicorn(_uvicorn_config(server, host))
+    serving = asyncio.create_task(runner.serve([listener]))
+    try:
+        announce(f"Loading {', '.join(model.name for model in host.models)} ...")
+        if await _before(stop, host.start()):
+            announce(_greeting(server, host, listener))
+            await _first(stop.wait(), serving)
+        await _before(hurry, host.drain())
+    finally:
+        runner.should_exit = True
+        await serving
+        await host.close()
+
+
+def _uvicorn_config(server: Server, host: Host) -> uvicorn.Config:
+    return uvicorn.Config(
+        create_app(host),
+        http="h11",
+        ws="websockets-sansio",
+        loop="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws_max_size=server.limits.frame_bytes + MEBIBYTE,
+        ws_per_message_deflate=False,
+        ws_ping_interval=PING_INTERVAL_S,
+        ws_ping_timeout=PING_TIMEOUT_S,
+        ssl_certfile=server.tls.cert if server.tls else None,
+        ssl_keyfile=server.tls.key if server.tls else None,
+        timeout_graceful_shutdown=int(CLOSE_S),
+    )
+
+
+def _on_signals(stop: asyncio.Event, hurry: asyncio.Event) -> None:
+    def received() -> None:
+        (hurry if stop.is_set() else stop).set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, received)
