@@ -46,8 +46,8 @@ class Turn:
 
     def show(self) -> None:
         """Print the turn."""
-        seconds = len(self.audio) / RATE / 2
-        print(f"  you:   {self.heard or "(nothing was heard)"}\n  model: {self.said}\n  ({self.status}, {seconds:.1f} s of audio)\n")
+        seconds, heard = len(self.audio) / RATE / 2, self.heard or "(nothing was heard)"
+        print(f"  you:   {heard}\n  model: {self.said}\n  ({self.status}, {seconds:.1f} s of audio)\n")
 
 
 def read_wav(path: Path) -> bytes:

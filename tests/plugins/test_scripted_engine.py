@@ -243,6 +243,12 @@ def test_chunks_join_to_the_whole(length: int, sizes: list[int]) -> None:
     assert np.array_equal(np.concatenate([samples[:0], *chunks]), samples)
 
 
+@pytest.mark.parametrize("sizes", [[], [3, 0], [-1]])
+def test_chunks_without_a_size_are_refused(sizes: list[int]) -> None:
+    with pytest.raises(ValueError, match="positive"):
+        chunked(tone(0.1), sizes)
+
+
 @given(
     st.lists(st.sampled_from(["Paris", "is", "the", "capital."]), min_size=1, max_size=12),
     st.lists(st.integers(1, 4000), min_size=1, max_size=4),

@@ -154,10 +154,30 @@ BAD_FRAMES = [
     ("session is an array", '{"type":"session.update","session":[]}', "invalid_type", "session"),
     ("response is a string", '{"type":"response.create","response":"hi"}', "invalid_type", "response"),
     ("item is a string", '{"type":"conversation.item.create","item":"hi"}', "invalid_type", "item"),
-    ("fraction", '{"type":"conversation.item.truncate","item_id":"i","content_index":0,"audio_end_ms":1.5}', "invalid_type", "audio_end_ms"),
-    ("boolean", '{"type":"conversation.item.truncate","item_id":"i","content_index":true,"audio_end_ms":1}', "invalid_type", "content_index"),
-    ("numeric text", '{"type":"conversation.item.truncate","item_id":"i","content_index":"0","audio_end_ms":1}', "invalid_type", "content_index"),
-    ("huge", f'{{"type":"conversation.item.truncate","item_id":"i","content_index":0,"audio_end_ms":{10**30}}}', "invalid_type", "audio_end_ms"),
+    (
+        "fraction",
+        '{"type":"conversation.item.truncate","item_id":"i","content_index":0,"audio_end_ms":1.5}',
+        "invalid_type",
+        "audio_end_ms",
+    ),
+    (
+        "boolean",
+        '{"type":"conversation.item.truncate","item_id":"i","content_index":true,"audio_end_ms":1}',
+        "invalid_type",
+        "content_index",
+    ),
+    (
+        "numeric text",
+        '{"type":"conversation.item.truncate","item_id":"i","content_index":"0","audio_end_ms":1}',
+        "invalid_type",
+        "content_index",
+    ),
+    (
+        "huge",
+        f'{{"type":"conversation.item.truncate","item_id":"i","content_index":0,"audio_end_ms":{10**30}}}',
+        "invalid_type",
+        "audio_end_ms",
+    ),
 ]
 
 
@@ -267,7 +287,11 @@ ITEMS = {
         Message(role="user", content=(InputAudio(transcript="x"),)),
     ),
     "user image": (
-        {"type": "message", "role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "low"}]},
+        {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "low"}],
+        },
         Message(role="user", content=(InputImage(image_url="data:image/png;base64,AA==", detail="low"),)),
     ),
     "assistant text": (
@@ -343,7 +367,12 @@ BAD_ITEMS = [
     ("audio is a number", user_part(type="input_audio", audio=5), "invalid_type", "item.content.0.audio"),
     ("image without url", user_part(type="input_image"), "missing_required_parameter", "item.content.0.image_url"),
     ("image by link", user_part(type="input_image", image_url="https://x/y.png"), "invalid_value", "item.content.0.image_url"),
-    ("image detail", user_part(type="input_image", image_url="data:image/png;base64,", detail="x"), "invalid_value", "item.content.0.detail"),
+    (
+        "image detail",
+        user_part(type="input_image", image_url="data:image/png;base64,", detail="x"),
+        "invalid_value",
+        "item.content.0.detail",
+    ),
     ("assistant's input_text", assistant_part(type="input_text", text="x"), "invalid_value", "item.content.0.type"),
     ("assistant's audio", assistant_part(type="output_audio", audio="AAAA", transcript="x"), "invalid_value", "item.content.0.audio"),
     ("no transcript", assistant_part(type="output_audio"), "missing_required_parameter", "item.content.0.transcript"),

@@ -93,7 +93,7 @@ class Server(_Section):
     api_keys: tuple[ApiKey, ...] = Field(default=(), strict=False)
     """Keys that clients may present; ``${NAME}`` stands for an environment variable. None: loopback only."""
     tls: TLS | None = None
-    limits: Limits = Limits()
+    limits: Limits = Field(default_factory=Limits)
 
     @model_validator(mode="after")
     def _keys_off_loopback(self) -> Server:
@@ -126,7 +126,7 @@ class DeploymentConfig(_Section):
 class Config(_Section):
     """The whole file."""
 
-    server: Server = Server()
+    server: Server = Field(default_factory=Server)
     deployments: tuple[DeploymentConfig, ...] = Field(min_length=1, strict=False)
 
 

@@ -49,6 +49,11 @@ class Connection:
         self._timer: asyncio.TimerHandle | None = None
         self._draining = False
 
+    @property
+    def id(self) -> str:
+        """The session's id, for logs."""
+        return self._session.id
+
     async def run(self) -> None:
         """Serve until the client or the host closes; whatever was running has ended then."""
         self._step(self._session.open)
@@ -91,7 +96,7 @@ class Connection:
             for effect in call(*arguments, self._loop.time()):
                 self._carry_out(effect)
         except Exception as error:  # noqa: BLE001 - a fault in here ends one session, not the task that met it
-            log_failure(logger, f"session {self._session.id}", error)
+            log_failure(logger, self.id, error)
             self._output.close(INTERNAL_ERROR, "internal error")
         self._settle()
 
@@ -137,7 +142,7 @@ class Connection:
                 self._model.declare_dead(error)
             failure = ResponseError(type="server_error", code=error.code, message=error.message)
         except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
-            log_failure(logger, f"session {self._session.id}: a generation", error)
+            log_failure(logger, f"{self.id}: a generation", error)
             failure = ResponseError(type="server_error", code="server_error", message="The model failed to answer. Try again.")
         if self._generations.get(response_id) is asyncio.current_task():
             del self._generations[response_id]
@@ -173,7 +178,7 @@ class Connection:
         except EngineError as error:
             self._step(self._session.transcription_failed, effect.item_id, error.code, error.message)
         except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
-            log_failure(logger, f"session {self._session.id}: a transcription", error)
+            log_failure(logger, f"{self.id}: a transcription", error)
             self._step(self._session.transcription_failed, effect.item_id, "server_error", "This audio could not be transcribed.")
         else:
             self._step(self._session.transcribed, effect.item_id, transcript)
@@ -213,7 +218,7 @@ class Connection:
             self._cancel(response_id)
         _, late = await asyncio.wait(running | self._aborts, timeout=END_S)
         if late:
-            logger.warning("session %s: %d tasks did not end when they were cancelled", self._session.id, len(late))
+            logger.warning("%s: %d tasks did not end when they were cancelled", self.id, len(late))
 
 
 def _keep(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> None:

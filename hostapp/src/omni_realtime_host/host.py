@@ -72,12 +72,14 @@ class Host:
             await websocket.send_denial_response(refusal.response())
             return
         connection = Connection(websocket, model, self._limits)
+        logger.info("%s: open, model %s", connection.id, model.name)
         self._connections.add(connection)
         self._idle.clear()
         try:
             await websocket.accept(accepted_subprotocol(websocket.scope["subprotocols"]))
             await connection.run()
         finally:
+            logger.info("%s: closed", connection.id)
             self._connections.discard(connection)
             if not self._connections:
                 self._idle.set()

@@ -6,7 +6,6 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
-
 STALL_S = 10.0
 """How long a generation waits for a client to read."""
 

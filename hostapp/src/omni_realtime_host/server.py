@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import signal
 import socket
-import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
 
 import uvicorn
 
@@ -16,9 +14,7 @@ from omni_realtime.adapter import Adapter
 from omni_realtime_host.app import REALTIME_PATH, create_app
 from omni_realtime_host.config_schema import MEBIBYTE, Server
 from omni_realtime_host.host import Host
-from omni_realtime_host.served_model import ServedModel, StartError
-
-logger = logging.getLogger(__name__)
+from omni_realtime_host.served_model import ServedModel
 
 Announce = Callable[[str], None]
 
@@ -49,41 +45,72 @@ def open_socket(server: Server) -> socket.socket:
         ListenError: if another program has it, or this machine has no such address.
     """
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            server.host, server.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        family, kind, protocol, _, address = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
+            0
+        ]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # a peer that keeps its window shut would hold a closed socket forever
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * (PING_INTERVAL_S + PING_TIMEOUT_S)))
         listener.bind(address)
+        listener.listen()
     except OSError as error:
         message = f"cannot listen on {server.host}:{server.port}: {error.strerror}; choose another with --host and --port, or in the file"
         raise ListenError(message) from error
     return listener
 
 
-async def serve(server: Server, adapters: Sequence[Adapter], listener: socket.socket, announce: Announce) -> None:
-    """Listen, load, serve until SIGTERM or SIGINT, and stop cleanly; a second signal stops at once.
+def run(server: Server, adapters: Sequence[Adapter], listener: socket.socket, announce: Announce) -> None:
+    """Listen, load, serve until SIGTERM or SIGINT, and stop cleanly; a second signal hurries.
 
     Raises:
         StartError: if a deployment cannot start.
     """
-    stop, hurry = asyncio.Event(), asyncio.Event()
-    _on_signals(stop, hurry)
-    host = Host([ServedModel(adapter, server.limits) for adapter in adapters], server)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(server, adapters, listener, announce))
+
+
+@contextlib.asynccontextmanager
+async def listening(server: Server, host: Host, listener: socket.socket) -> AsyncIterator[asyncio.Task[None]]:
+    """Serve the routes of ``host`` while the context lasts; the task ends early only if uvicorn fails."""
     runner = _Uvicorn(_uvicorn_config(server, host))
     serving = asyncio.create_task(runner.serve([listener]))
     try:
-        announce(f"Loading {', '.join(model.name for model in host.models)} ...")
-        if await _before(stop, host.start()):
-            announce(_greeting(server, host, listener))
-            await _first(stop.wait(), serving)
-        await _before(hurry, host.drain())
+        yield serving
     finally:
         runner.should_exit = True
         await serving
+
+
+async def _serve(server: Server, adapters: Sequence[Adapter], listener: socket.socket, announce: Announce) -> None:
+    stop, hurry = asyncio.Event(), asyncio.Event()
+    _on_signals(stop, hurry)
+    host = Host([ServedModel(adapter, server.limits) for adapter in adapters], server)
+    try:
+        async with listening(server, host, listener) as serving:
+            announce(f"Loading {', '.join(model.name for model in host.models)} ...")
+            if await _unless(stop, host.start()):
+                announce(_greeting(server, host, listener))
+                await _unless(stop, asyncio.shield(serving))
+            announce("Stopping ...")
+            await _unless(hurry, host.drain())
+    finally:
         await host.close()
+
+
+async def _unless(event: asyncio.Event, work: Awaitable[None]) -> bool:
+    """Wait for ``work``, but no longer than until ``event``; whether it was done."""
+    tasks = (asyncio.ensure_future(work), asyncio.create_task(event.wait()))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if tasks[0].done():
+            await tasks[0]
+            return True
+        return False
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 def _uvicorn_config(server: Server, host: Host) -> uvicorn.Config:
@@ -91,7 +118,6 @@ def _uvicorn_config(server: Server, host: Host) -> uvicorn.Config:
         create_app(host),
         http="h11",
         ws="websockets-sansio",
-        loop="none",
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -114,3 +140,23 @@ def _on_signals(stop: asyncio.Event, hurry: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, received)
+
+
+def _greeting(server: Server, host: Host, listener: socket.socket) -> str:
+    address, port = listener.getsockname()[:2]
+    authority = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+    secure = "s" if server.tls else ""
+    models = ", ".join(model.name for model in host.models)
+    return (
+        f"Ready: {models} at ws{secure}://{authority}{REALTIME_PATH}\n"
+        f"Next: open http{secure}://{authority}/ for a first conversation in ten lines, or run examples/voice_turn.py. Ctrl+C stops."
+    )
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop  # noqa: PLC0415 - not there on Windows
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory

@@ -124,7 +124,7 @@ def check(read: Read, capabilities: Capabilities, param: str) -> None:
     for choice in _CHOICES:
         value, served = read(choice.path), list(choice.served(capabilities))
         if value is not None and value not in served and not (isinstance(value, str) and value in choice.aliases):
-            refuse_value(f"{param}.{choice.path}", f"{shown(value)} is not served; served: {_listed(served)}.")
+            refuse_value(f"{param}.{choice.path}", f"{shown(value)} is not served; served: {_listed(served) or 'null'}.")
 
 
 def check_item(item: Item, capabilities: Capabilities, param: str = "item") -> None:

@@ -24,7 +24,7 @@ from omni_realtime.protocol.session_object import (
     TokenLimit,
     ToolChoice,
 )
-from omni_realtime.protocol.session_update import refuse_beta_names, value_at
+from omni_realtime.protocol.session_update import RESPONSE_SPELLINGS, refuse_beta_names, value_at
 from omni_realtime.protocol.validation import WireModel, validate
 
 
@@ -78,7 +78,7 @@ def response_settings(config: SessionConfig, params: Mapping[str, Any], capabili
     Raises:
         ProtocolError: the parameters are malformed or ask for what is not served; ``param`` begins with ``response.``.
     """
-    refuse_beta_names(params, "response")
+    refuse_beta_names(params, RESPONSE_SPELLINGS, "response")
     given = validate(_Parameters, params, "response")
 
     def in_force(path: str) -> Any:

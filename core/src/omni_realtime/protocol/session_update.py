@@ -46,19 +46,21 @@ _MERGED = frozenset({"audio", "audio.input", "audio.output", "audio.input.transc
 
 _FIXED = ("id", "object", "model", "expires_at")
 
-_GA_SPELLINGS = {
+RESPONSE_SPELLINGS = {
     "modalities": "output_modalities",
     "voice": "audio.output.voice",
+    "output_audio_format": "audio.output.format",
+    "max_response_output_tokens": "max_output_tokens",
+}
+"""Names of the beta dialect, and where GA has the same in a session and in a response."""
+
+_SESSION_SPELLINGS = RESPONSE_SPELLINGS | {
     "speed": "audio.output.speed",
     "input_audio_format": "audio.input.format",
-    "output_audio_format": "audio.output.format",
     "input_audio_transcription": "audio.input.transcription",
     "input_audio_noise_reduction": "audio.input.noise_reduction",
     "turn_detection": "audio.input.turn_detection",
-    "max_response_output_tokens": "max_output_tokens",
 }
-"""Names of the beta dialect, and where the GA session has the same."""
-
 _DETECTORS: dict[object, type[ServerVad | SemanticVad]] = {"server_vad": ServerVad, "semantic_vad": SemanticVad}
 
 
@@ -108,13 +110,13 @@ def update_session(
     return updated
 
 
-def refuse_beta_names(patch: Mapping[str, Any], param: str) -> None:
+def refuse_beta_names(patch: Mapping[str, Any], spellings: Mapping[str, str], param: str) -> None:
     """Refuse names of the beta dialect with a message that says the GA spelling.
 
     Raises:
         ProtocolError: ``patch`` holds such a name.
     """
-    for name, spelling in _GA_SPELLINGS.items():
+    for name, spelling in spellings.items():
         if name in patch:
             refuse_unknown(f"{param}.{name}", f" Use '{param}.{spelling}'.")
 
@@ -128,7 +130,7 @@ def value_at(root: object, path: str) -> Any:
 
 
 def _apply(config: SessionConfig, patch: Mapping[str, Any], capabilities: Capabilities, default: SessionConfig) -> SessionConfig:
-    refuse_beta_names(patch, "session")
+    refuse_beta_names(patch, _SESSION_SPELLINGS, "session")
     merged = validate(SessionConfig, _merge(config.model_dump(), patch, default.model_dump(), ""), "session")
     for name in _FIXED:
         if getattr(merged, name) != (fixed := getattr(config, name)):

@@ -106,11 +106,11 @@ def _refuse(fault: ErrorDetails, param: str) -> NoReturn:
 
 
 def _refuse_choice(where: str, value: object, context: Mapping[str, Any]) -> NoReturn:
-    served = context.get("expected") or context.get("expected_tags")
+    served: str = context.get("expected") or context["expected_tags"]
     if context.get("discriminator"):
         name = context["discriminator"].strip("'")
         where, value = f"{where}.{name}", value[name] if isinstance(value, Mapping) else value
-    if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+    if not isinstance(value, str if "'" in served else int):
         refuse_type(where, f"one of {served}", value)
     refuse_value(where, f"{shown(value)} is not one of {served}.")
 

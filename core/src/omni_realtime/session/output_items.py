@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import orjson
+
 from omni_realtime.audio import AudioFormat, Resampler
 from omni_realtime.chat import Samples
 from omni_realtime.protocol import ContentPart, FunctionCall, Item, ItemStatus, Message
@@ -13,6 +15,8 @@ from omni_realtime.session.ids import Ids
 from omni_realtime.session.outbox import Outbox
 from omni_realtime.session.speech import Speech, TextBody
 
+LONGEST_CALL_ID = 32
+"""In characters; some clients cut longer ones, and then their answer finds no call."""
 DELTA_MS = 400
 """The longest audio delta: it bounds a frame's size and how much is sent after a barge-in."""
 
@@ -52,7 +56,7 @@ class ItemWriter:
         done = self.entry.snapshot()
         self._outbox.send(events.ResponseOutputItemDone, response_id=self._place.response_id, output_index=self._output_index, item=done)
         conversation = self._place.conversation
-        if conversation is not None and item.id in conversation:
+        if conversation is not None and conversation.get(item.id) is self.entry:
             self._outbox.send(events.ConversationItemDone, item=done, previous_item_id=conversation.predecessor(item.id))
             conversation.bound_audio()
 
@@ -139,7 +143,7 @@ class CallWriter(ItemWriter):
 
     def __init__(self, place: Place, output_index: int, *, name: str, call_id: str | None) -> None:
         self._call = FunctionCall(
-            id=place.ids.new("item"), call_id=call_id or place.ids.new("call"), name=name, arguments="", status="in_progress"
+            id=place.ids.new("item"), call_id=_call_id(place, call_id), name=name, arguments="", status="in_progress"
         )
         super().__init__(place, output_index, Entry(self._call))
         self._at["call_id"] = self._call.call_id
@@ -150,9 +154,33 @@ class CallWriter(ItemWriter):
         self._arguments.append(piece)
         self._outbox.send(events.ResponseFunctionCallArgumentsDelta, **self._at, delta=piece)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the arguments are JSON, as clients read them; none at all stand for an empty object."""
+        try:
+            orjson.loads("".join(self._arguments) or "{}")
+        except orjson.JSONDecodeError:
+            return False
+        return True
+
     def close(self, status: ItemStatus) -> None:
         """End the call; arguments that were cut off are never announced as done, for clients run the tool at that event."""
+        if status == "completed" and not any(self._arguments):
+            self.arguments("{}")
         arguments = "".join(self._arguments)
         if status == "completed":
             self._outbox.send(events.ResponseFunctionCallArgumentsDone, **self._at, name=self._call.name, arguments=arguments)
         self._finish(replace(self._call, arguments=arguments, status=status))
+
+
+def _call_id(place: Place, given: str | None) -> str:
+    """Return the engine's id of a call if clients can use it: engines that count their calls per answer repeat themselves."""
+
+    def is_free(call_id: str) -> bool:
+        return place.conversation is None or place.conversation.call(call_id) is None
+
+    if given and len(given) <= LONGEST_CALL_ID and is_free(given):
+        return given
+    while not is_free(made := place.ids.new("call")):
+        pass
+    return made

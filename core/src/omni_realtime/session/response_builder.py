@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from omni_realtime.audio import FORMATS
 from omni_realtime.chat import ChatDelta, FinishReason, ToolCallDelta
 from omni_realtime.protocol import (
@@ -58,7 +60,7 @@ class ResponseBuilder:
         """Stream one delta of the engine.
 
         Raises:
-            ContractError: the delta is not what the port allows; nothing of it was streamed.
+            ContractError: the delta is not what the port allows.
         """
         self._check(delta)
         if delta.usage is not None:
@@ -87,12 +89,14 @@ class ResponseBuilder:
         if delta.audio is not None:
             if self._settings.output_modalities != ("audio",):
                 raise ContractError("it sent audio for a response that is text only")
+            if delta.audio.dtype != np.float32 or delta.audio.ndim != 1:
+                raise ContractError(f"its audio is {delta.audio.dtype} of shape {delta.audio.shape}; samples are float32 of shape (n,)")
             if delta.rate <= 0 or (self._rate and delta.rate != self._rate):
                 raise ContractError(f"its audio came at {delta.rate} Hz after {self._rate} Hz; one rate above 0 holds for a generation")
             self._rate = delta.rate
         call = delta.tool_call
-        if call is not None and call.index != self._call_index and not call.name:
-            raise ContractError(f"the first piece of tool call {call.index} has no name")
+        if call is not None and not self._goes_on(call) and not call.name:
+            raise ContractError(f"the first piece of tool call {call.index} has no name, or something else came between its pieces")
         if delta.finish_reason is not None and delta.finish_reason != "error" and delta.finish_reason not in _OUTCOMES:
             raise ContractError(f"{delta.finish_reason!r} is no finish reason")
 
@@ -113,9 +117,12 @@ class ResponseBuilder:
         assert isinstance(writer, SpeechWriter)  # noqa: S101 - _check let audio through
         return writer
 
+    def _goes_on(self, piece: ToolCallDelta) -> bool:
+        return isinstance(self._open, CallWriter) and piece.index == self._call_index
+
     def _call(self, piece: ToolCallDelta) -> None:
         writer = self._open
-        if not isinstance(writer, CallWriter) or piece.index != self._call_index:
+        if not isinstance(writer, CallWriter) or not self._goes_on(piece):
             self._close("completed")
             writer = CallWriter(self._place, len(self._writers), name=piece.name or "", call_id=piece.call_id)
             self._begin(writer)
@@ -128,6 +135,8 @@ class ResponseBuilder:
         self._open = writer
 
     def _close(self, status: ItemStatus, *, flush: bool = True) -> None:
+        if isinstance(self._open, CallWriter) and status == "completed" and not self._open.is_whole:
+            raise ContractError("the arguments of its tool call are not JSON")
         if isinstance(self._open, SpeechWriter) and flush:
             self._open.flush()
         if self._open is not None:

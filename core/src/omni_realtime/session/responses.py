@@ -48,6 +48,8 @@ class Responses:
         self._running: dict[str, ResponseBuilder] = {}
         self.active_id: str | None = None
         """The response that writes to the conversation."""
+        self.spoken = False
+        """Whether a response of the conversation has sent audio."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -109,16 +111,20 @@ class Responses:
         found = self.active_id if response_id is None else response_id
         if found is None or found not in self._running:
             raise ProtocolError(
-                "Cancellation failed: no active response found", code="response_cancel_not_active", param=response_id and "response_id"
+                "Cancellation failed: no active response found", code="response_cancel_not_active", param=None if response_id is None else "response_id"
             )
         return found
 
     def _settle(self, response_id: str) -> Ended | None:
         builder = self._running.get(response_id)
-        if builder is None or not builder.done:
+        if builder is None:
+            return None
+        in_conversation = response_id == self.active_id
+        self.spoken = self.spoken or (in_conversation and builder.audio_seconds > 0)
+        if not builder.done:
             return None
         del self._running[response_id]
-        if response_id != self.active_id:
+        if not in_conversation:
             return None
         self.active_id = None
         return Ended(builder.audio_seconds)

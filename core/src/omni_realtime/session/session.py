@@ -61,7 +61,8 @@ class Session:
         limits = settings.limits
         self.id = f"sess_{token}"
         self._settings = settings
-        self._ids = Ids(token)
+        self._conversation = Conversation(f"conv_{token}", audio_bytes=limits.conversation_audio_bytes)
+        self._ids = Ids(token, taken=self._conversation)
         self._outbox = Outbox(self._ids)
         self._default = default_session(
             session_id=self.id,
@@ -71,11 +72,9 @@ class Session:
             expires_at=epoch_now + limits.duration_s,
         )
         self.config: SessionConfig = self._default
-        self._conversation = Conversation(self._ids.new("conv"), audio_bytes=limits.conversation_audio_bytes)
         self._intake = Intake(settings, self.config, self._ids)
         self._items = Items(settings, self._conversation, self._ids, self._outbox)
         self._responses = Responses(settings, self._conversation, self._items, self._ids, self._outbox)
-        self._voice_locked = False
         self._now = now
         self._expires = now + limits.duration_s
         self._played: float | None = None
@@ -131,10 +130,7 @@ class Session:
     def delta(self, response_id: str, delta: ChatDelta, now: float) -> list[Effect]:
         """Take what the engine made."""
         self._now = now
-        in_conversation = response_id == self._responses.active_id
         self._ended(self._responses.delta(response_id, delta))
-        if in_conversation and delta.audio is not None and len(delta.audio):
-            self._voice_locked = True
         return self._outbox.drain()
 
     def generation_ended(self, response_id: str, now: float) -> list[Effect]:
@@ -198,7 +194,7 @@ class Session:
         if now >= self._expires:
             self._expire()
         elif idle is not None and now >= idle:
-            self._idle_timeout()
+            self._idle_timeout(idle)
         return self._outbox.drain()
 
     def shutdown(self, now: float) -> list[Effect]:
@@ -212,7 +208,7 @@ class Session:
 
     def _session_update(self, event: SessionUpdate) -> None:
         self.config = update_session(
-            self.config, event.session, self._settings.capabilities, default=self._default, voice_locked=self._voice_locked
+            self.config, event.session, self._settings.capabilities, default=self._default, voice_locked=self._responses.spoken
         )
         self._intake.configure(self.config)
         self._outbox.send(events.SessionUpdated, session=self.config)
@@ -235,7 +231,7 @@ class Session:
         self._outbox.send(events.InputAudioBufferCleared)
 
     def _create_item(self, event: ConversationItemCreate) -> None:
-        self._items.create(event, self._input_format)
+        self._items.create(event, self._input_format, announced=self._intake.announced_id)
 
     def _delete_item(self, event: ConversationItemDelete) -> None:
         self._items.delete(event)
@@ -307,12 +303,11 @@ class Session:
     def _idle_timeout(self) -> None:
         self._played = None
         vad = self._vad
-        taken = self._intake.take_all()
-        idle_ms = vad.idle_timeout_ms if vad is not None and vad.idle_timeout_ms is not None else 0
+        taken = self._intake.take_silence(idle_ms)
         self._outbox.send(
             events.InputAudioBufferTimeoutTriggered,
             item_id=taken.item_id,
-            audio_start_ms=max(0, taken.end_ms - idle_ms),
+            audio_start_ms=taken.start_ms,
             audio_end_ms=taken.end_ms,
         )
         self._commit(taken.item_id, taken.samples)

@@ -48,6 +48,7 @@ class Speech:
         self._pieces: list[str] = []
         self._chunks: list[bytes] = []
         self._bytes = 0
+        self._keeps_audio = True
         self._alignment = Alignment()
         self._heard: str | None = None
 
@@ -69,7 +70,7 @@ class Speech:
     @property
     def kept_bytes(self) -> int:
         """Bytes of audio that are still in memory."""
-        return self._bytes if self._chunks else 0
+        return self._bytes if self._keeps_audio else 0
 
     def add_text(self, piece: str) -> None:
         """Append transcript that was sent."""
@@ -83,9 +84,11 @@ class Speech:
 
     def add_audio(self, chunk: bytes) -> None:
         """Append audio that was sent, in whole samples."""
-        if self._heard is None:
+        if self._heard is not None:
+            return
+        self._bytes += len(chunk)
+        if self._keeps_audio:
             self._chunks.append(chunk)
-            self._bytes += len(chunk)
 
     def cut(self, end_ms: int) -> None:
         """Keep the first ``end_ms`` milliseconds, and the text that was heard in them."""
@@ -97,9 +100,10 @@ class Speech:
         self._bytes = end * self.format.bytes_per_sample
 
     def forget_audio(self) -> None:
-        """Let the audio's bytes go; its length and text stay."""
+        """Let the audio's bytes go, also those that still come; its length and text stay."""
+        self._keeps_audio = False
         self._chunks.clear()
 
     def content(self, *, audio: bool) -> tuple[Content, ...]:
         """The one audio part."""
-        return (OutputAudio(transcript=self.transcript, audio=b"".join(self._chunks) if audio else None),)
+        return (OutputAudio(transcript=self.transcript, audio=b"".join(self._chunks) if audio and self._keeps_audio else None),)

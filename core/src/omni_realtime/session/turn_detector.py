@@ -8,6 +8,8 @@ from omni_realtime.protocol import ServerVad
 
 HYSTERESIS = 0.15
 """Speech goes on until the probability falls this far below the threshold, as Silero's own iterator does it."""
+SURE_SILENCE = 0.01
+"""A probability below this is silence, however low the threshold."""
 
 
 class TurnDetector:
@@ -24,15 +26,16 @@ class TurnDetector:
 
         ``started`` means that speech began with this frame, ``stopped`` that the silence window ended with it.
         """
+        speech = probability >= vad.threshold  # never for NaN
         if not self.speaking:
-            if probability < vad.threshold:
+            if not speech:
                 return None
             self.speaking = True
             self._silence_ms = 0.0
             return "started"
-        if probability >= vad.threshold:
+        if speech:
             self._silence_ms = 0.0
-        elif probability < vad.threshold - HYSTERESIS or self._silence_ms:
+        elif not probability >= max(vad.threshold - HYSTERESIS, SURE_SILENCE) or self._silence_ms:
             self._silence_ms += self._frame_ms
         if self._silence_ms < max(vad.silence_duration_ms, self._frame_ms):
             return None

@@ -70,15 +70,17 @@ class AdapterConformance:
 
     def test_claims_have_their_parts(self, adapter: Adapter) -> None:
         """Detector and transcriber are there exactly where they are claimed."""
-        assert bool(adapter.detector) == ("server_vad" in adapter.capabilities.turn_detection)
-        assert bool(adapter.transcriber) == bool(adapter.capabilities.transcription_models)
+        claims = adapter.capabilities
+        assert bool(adapter.detector) == ("server_vad" in claims.turn_detection), "server_vad needs realtime_detector"
+        assert bool(adapter.transcriber) == bool(claims.transcription_models), "transcription_models need realtime_transcriber"
 
     def test_prompt_keeps_the_order(self, adapter: Adapter) -> None:
         """The conversation reaches the model in its order, each text in its role; the instructions come before it."""
         spoken: list[tuple[Role, str]] = [("user", "alpha"), ("assistant", "beta"), ("user", "gamma"), ("user", "delta")]
         turn = Turn(messages=tuple(text_message(role, text) for role, text in spoken), instructions="omega")
         prompt = adapter.build_prompt(turn)
-        assert [(message.role, word) for message, word in _found(prompt, [text for _, text in spoken])] == spoken
+        found = [(message.role, word) for message, word in _found(prompt, [text for _, text in spoken])]
+        assert found == spoken, f"the conversation {spoken} became {found}"
         assert [word for _, word in _found(prompt, ["omega", "alpha"])] == ["omega", "alpha"], "instructions come first"
 
     def test_prompt_ends_with_what_was_asked(self, adapter: Adapter) -> None:
@@ -86,18 +88,19 @@ class AdapterConformance:
         prompt = adapter.build_prompt(
             Turn(messages=(text_message("user", "alpha"), text_message("assistant", "beta"), text_message("user", "gamma")))
         )
-        assert prompt.messages[-1].role == "user"
-        assert "gamma" in _text(prompt.messages[-1])
+        last = prompt.messages[-1]
+        assert (last.role, "gamma" in _text(last)) == ("user", True), f"the last user message is not the end, {last.role} is"
 
     def test_prompt_of_an_empty_conversation(self, adapter: Adapter) -> None:
         """A response may come before anything was said."""
-        assert "omega" in "".join(map(_text, adapter.build_prompt(Turn(messages=(), instructions="omega")).messages))
+        prompt = adapter.build_prompt(Turn(messages=(), instructions="omega"))
+        assert _found(prompt, ["omega"]), "the instructions are lost"
 
     def test_prompt_of_every_modality(self, adapter: Adapter) -> None:
         """Every output modality that is claimed has a prompt."""
         for modality in adapter.capabilities.output_modalities:
             prompt = adapter.build_prompt(Turn(messages=(text_message("user", "alpha"),), modalities=(modality,)))
-            assert _found(prompt, ["alpha"])
+            assert _found(prompt, ["alpha"]), f"the prompt of {modality} lost the conversation"
 
     def test_prompt_after_a_truncation(self, adapter: Adapter) -> None:
         """An assistant message that was cut holds what was heard, which may be nothing at all."""
@@ -106,7 +109,8 @@ class AdapterConformance:
         for heard in (cut, unheard):
             prompt = adapter.build_prompt(Turn(messages=(text_message("user", "alpha"), heard, text_message("user", "gamma"))))
             words = ["alpha", *(["the capital of"] if heard is cut else []), "gamma"]
-            assert [word for _, word in _found(prompt, words)] == words
+            found = [word for _, word in _found(prompt, words)]
+            assert found == words, f"the texts {words} became {found}"
 
     def test_prompt_keeps_the_users_audio(self, adapter: Adapter) -> None:
         """A spoken turn is not lost, transcribed or not, nor are its neighbours."""
@@ -116,9 +120,9 @@ class AdapterConformance:
             audio = audio_message(adapter.rates.input, transcript)
             prompt = adapter.build_prompt(Turn(messages=(text_message("user", "alpha"), text_message("assistant", "yes"), audio)))
             last = prompt.messages[-1]
-            assert last.role == "user"
+            assert last.role == "user", f"the last user message is not the end, {last.role} is"
             assert last.content, "the audio of the last user message is lost"
-            assert _found(prompt, ["alpha"])
+            assert _found(prompt, ["alpha"]), "the message before the audio is lost"
 
     def test_prompt_keeps_calls_and_their_outputs(self, adapter: Adapter) -> None:
         """A call is followed by its output, and the tools that the model may use are told to it."""
@@ -127,7 +131,9 @@ class AdapterConformance:
         call = ChatMessage(role="assistant", tool_calls=(ToolCall(call_id="call_1", name=LOOK.name, arguments="{}"),))
         output = ChatMessage(role="tool", content=(TextPart(text="a wide sea"),), tool_call_id="call_1")
         prompt = adapter.build_prompt(Turn(messages=(text_message("user", "alpha"), call, output), tools=(LOOK,)))
-        assert [word for _, word in _found(prompt, ["alpha", "a wide sea"])] == ["alpha", "a wide sea"]
+        assert [word for _, word in _found(prompt, ["alpha", "a wide sea"])] == ["alpha", "a wide sea"], (
+            "the output is lost, or out of order"
+        )
         called = [index for index, message in enumerate(prompt.messages) if _calls(message, LOOK.name)]
         answered = [index for index, message in enumerate(prompt.messages) if "a wide sea" in _text(message)]
         assert any(index < answered[0] for index in called), "the call is lost, or stands behind its output"

@@ -19,12 +19,18 @@ Script: TypeAlias = Iterable[Step] | Callable[[GenerateRequest], Iterable[Step]]
 
 
 def chunked(samples: Samples, sizes: Sequence[int]) -> list[Samples]:
-    """Cut samples into chunks of these sizes, over and over; the last chunk may be shorter."""
+    """Cut samples into chunks of these sizes, over and over; the last chunk may be shorter.
+
+    Raises:
+        ValueError: a size is not positive, or there is none.
+    """
+    if min(sizes, default=0) < 1:
+        raise ValueError(f"The sizes of chunks are positive numbers, and not {list(sizes)}.")
+    turns = cycle(sizes)
     chunks = []
     start = 0
-    for size in cycle(sizes):
-        if start >= len(samples):
-            break
+    while start < len(samples):
+        size = next(turns)
         chunks.append(samples[start : start + size])
         start += size
     return chunks

@@ -4,34 +4,59 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Callable
 
 from omni_realtime.chat import ChatDelta
 
 from omni_realtime_local.sentences import SentenceSplitter
 from omni_realtime_local.tts import PiperSpeaker
 
-AHEAD = 64
-"""Deltas that may wait for the consumer before the writing pauses."""
+Emit = Callable[[ChatDelta], None]
+_Sentences = asyncio.Queue[str | None]
 
 
-async def with_speech(written: AsyncGenerator[ChatDelta, None], speaker: PiperSpeaker, rate: int) -> AsyncGenerator[ChatDelta, None]:
-    """Pass the deltas of a reply on and add the audio of its text; the last delta comes when all is spoken.
+async def write(written: AsyncGenerator[ChatDelta, None], emit: Emit) -> ChatDelta:
+    """Emit every delta of a reply but the last, and return that."""
+    last = ChatDelta(finish_reason="stop")
+    async with contextlib.aclosing(written) as deltas:
+        async for delta in deltas:
+            if delta.finish_reason is None:
+                emit(delta)
+            else:
+                last = delta
+    return last
 
-    Args:
-        written: the reply; this generator closes it.
-        speaker: the voice.
-        rate: the voice's rate in Hz.
+
+async def write_and_speak(written: AsyncGenerator[ChatDelta, None], speaker: PiperSpeaker, emit: Emit) -> ChatDelta:
+    """Like :func:`write`, and emit the audio of the text as well; it returns when all is spoken.
+
+    Raises:
+        EngineError: if writing or speaking fails; the other then stops.
     """
-    deltas: asyncio.Queue[ChatDelta | BaseException | None] = asyncio.Queue(AHEAD)
-    task = asyncio.create_task(_run(written, speaker, rate, deltas))
+    splitter = SentenceSplitter()
+    sentences: _Sentences = asyncio.Queue()
+
+    def take(delta: ChatDelta) -> None:
+        emit(delta)
+        for sentence in splitter.feed(delta.text):
+            sentences.put_nowait(sentence)
+
     try:
-        while (delta := await deltas.get()) is not None:
-            if isinstance(delta, BaseException):
-                raise delta
-            yield delta
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(_speak(sentences, speaker, emit))
+            last = await write(written, take)
+            for sentence in (*splitter.finish(), None):
+                sentences.put_nowait(sentence)
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from failures
+    return last
+
+
+async def _speak(sentences: _Sentences, speaker: PiperSpeaker, emit: Emit) -> None:
+    spoken = ""
+    while (sentence := await sentences.get()) is not None:
+        spoken = f"{spoken} {sentence}".lstrip()
+        async with contextlib.aclosing(speaker.speak(sentence)) as chunks:
+            async for samples in chunks:
+                emit(ChatDelta(audio=samples, rate=speaker.rate, spoken=spoken))
+                spoken = ""

@@ -51,6 +51,11 @@ class PiperSpeaker:
         self._model: Path | None = None
         self._deaths = 0
 
+    @property
+    def rate(self) -> int:
+        """The voice's rate in Hz; 0 before the first worker runs."""
+        return 0 if self._worker is None else self._worker.rate
+
     async def start(self) -> None:
         """Verify the voice and start a worker."""
         self._model = await asyncio.to_thread(verified, self._settings.model_file, JOE, PACKAGED)
