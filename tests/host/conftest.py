@@ -6,8 +6,10 @@ import asyncio
 import base64
 import contextlib
 import json
+import subprocess
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,8 +27,8 @@ from omni_realtime.testing import ScriptedDetector, ScriptedEngine, ScriptedTran
 from omni_realtime.testing.wire_log import WireLog
 from omni_realtime_host.config_schema import Server
 from omni_realtime_host.host import Host
-from omni_realtime_host.server import listening, open_socket
 from omni_realtime_host.served_model import ServedModel
+from omni_realtime_host.server import listening, open_socket
 
 WAIT_S = 10.0
 
@@ -150,6 +152,7 @@ async def _serve(
                 yield running
             finally:
                 await asyncio.wait_for(host.drain(), WAIT_S)
+                await host.end()
     finally:
         await host.close()
 
@@ -158,6 +161,16 @@ async def _serve(
 def serve() -> Callable[..., contextlib.AbstractAsyncContextManager[Running]]:
     """``async with serve(*scripts, ...) as running``: a host on a free port of this event loop."""
     return _serve
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    """The files of a certificate for 127.0.0.1 and its key."""
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
+    subprocess.run(command, check=True, capture_output=True)
+    return cert, key
 
 
 @pytest.fixture
@@ -183,3 +196,15 @@ def run() -> Callable[[Coroutine[Any, Any, None]], None]:
         asyncio.run(bounded())
 
     return run_all
+
+
+@pytest.fixture
+def eventually() -> Callable[..., Coroutine[Any, Any, None]]:
+    """Wait until a condition holds; a second is long enough unless told otherwise."""
+
+    async def wait(condition: Callable[[], object], seconds: float = 1.0) -> None:
+        async with asyncio.timeout(seconds):
+            while not condition():  # noqa: ASYNC110 - the conditions are those of code that has no event for a test
+                await asyncio.sleep(0.005)
+
+    return wait

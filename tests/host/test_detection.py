@@ -35,13 +35,7 @@ def first_sample(frame: np.ndarray) -> float:
     return float(frame[0])
 
 
-async def until(condition) -> None:
-    async with asyncio.timeout(5):
-        while not condition():
-            await asyncio.sleep(0.001)
-
-
-def test_every_frame_is_answered_in_order(run):
+def test_every_frame_is_answered_in_order(run, eventually):
     async def test():
         service = DetectionService(ScriptedDetector(first_sample))
         service.start()
@@ -50,14 +44,14 @@ def test_every_frame_is_answered_in_order(run):
         values = [round(i / 100, 3) for i in range(50)]
         stream.score(1, frames(*values[:1]))
         stream.score(1, frames(*values[1:]))
-        await until(lambda: len(listener.of(1)) == 50)
+        await eventually(lambda: len(listener.of(1)) == 50)
         assert listener.of(1) == values
         await service.close()
 
     run(test())
 
 
-def test_streams_share_a_call_and_a_long_one_does_not_hold_up_the_others(run):
+def test_streams_share_a_call_and_a_long_one_does_not_hold_up_the_others(run, eventually):
     async def test():
         detector = ScriptedDetector(first_sample)
         service = DetectionService(detector)
@@ -66,7 +60,7 @@ def test_streams_share_a_call_and_a_long_one_does_not_hold_up_the_others(run):
         for _ in range(8):
             service.open(listener.answer, listener.fail).score(2, frames(0.25))
         service.start()
-        await until(lambda: len(listener.of(1)) == 20 * ROUNDS)
+        await eventually(lambda: len(listener.of(1)) == 20 * ROUNDS)
         assert listener.of(2) == [0.25] * 8
         assert [epoch for epoch, _ in listener.answers[:9]].count(2) == 8
         assert detector.batches[0] == 9
@@ -75,7 +69,7 @@ def test_streams_share_a_call_and_a_long_one_does_not_hold_up_the_others(run):
     run(test())
 
 
-def test_a_new_epoch_begins_from_the_initial_state_and_drops_the_old_frames(run):
+def test_a_new_epoch_begins_from_the_initial_state_and_drops_the_old_frames(run, eventually):
     states = []
 
     class Recording(ScriptedDetector):
@@ -90,7 +84,7 @@ def test_a_new_epoch_begins_from_the_initial_state_and_drops_the_old_frames(run)
         stream.score(1, frames(0.1, 0.1))
         stream.score(2, frames(0.2, 0.3))
         service.start()
-        await until(lambda: len(listener.of(2)) == 2)
+        await eventually(lambda: len(listener.of(2)) == 2)
         assert listener.answers == [(2, [0.2, 0.3])]
         assert states == [0, 1]
         await service.close()
@@ -98,7 +92,7 @@ def test_a_new_epoch_begins_from_the_initial_state_and_drops_the_old_frames(run)
     run(test())
 
 
-def test_an_epoch_that_begins_while_the_thread_scores_is_not_answered_with_the_old_ones_frames(run):
+def test_an_epoch_that_begins_while_the_thread_scores_is_not_answered_with_the_old_ones_frames(run, eventually):
     gate = threading.Event()
 
     def gated(frame: np.ndarray) -> float:
@@ -114,14 +108,14 @@ def test_an_epoch_that_begins_while_the_thread_scores_is_not_answered_with_the_o
         await asyncio.sleep(0.05)
         stream.score(2, frames(0.2))
         gate.set()
-        await until(lambda: listener.answers)
+        await eventually(lambda: listener.answers)
         assert listener.answers == [(2, [0.2])]
         await service.close()
 
     run(test())
 
 
-def test_the_event_loop_goes_on_while_the_thread_scores(run):
+def test_the_event_loop_goes_on_while_the_thread_scores(run, eventually):
     gate = threading.Event()
 
     async def test():
@@ -133,7 +127,7 @@ def test_the_event_loop_goes_on_while_the_thread_scores(run):
             await asyncio.sleep(0.005)
         assert not listener.answers
         gate.set()
-        await until(lambda: listener.answers)
+        await eventually(lambda: listener.answers)
         await service.close()
 
     run(test())

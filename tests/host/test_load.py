@@ -6,6 +6,7 @@ import asyncio
 import base64
 
 import numpy as np
+import pytest
 import websockets
 
 from omni_realtime.chat import ChatDelta
@@ -14,13 +15,7 @@ from omni_realtime.testing import ScriptedDetector, ScriptedEngine, ScriptedTran
 SECOND = np.zeros(24000, np.float32)
 
 
-async def until(condition, seconds: float = 1.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
-def test_the_client_vanishes_in_mid_generation_50_times_and_the_work_is_freed_within_a_second_each(serve, run):
+def test_the_client_vanishes_in_mid_generation_50_times_and_the_work_is_freed_within_a_second_each(serve, run, eventually):
     async def test():
         async with serve([*text_reply("Well,")[:-1], 60.0]) as running:
             for _ in range(50):
@@ -28,7 +23,7 @@ def test_the_client_vanishes_in_mid_generation_50_times_and_the_work_is_freed_wi
                     await client.say("Go on.")
                     await client.until("response.output_text.delta")
                     client.socket.transport.abort()
-                await until(lambda: not running.engine.running)
+                await eventually(lambda: not running.engine.running)
             assert len(running.engine.closed) == 50
             async with running.connect() as client:
                 await client.say("Still there?")
@@ -38,7 +33,7 @@ def test_the_client_vanishes_in_mid_generation_50_times_and_the_work_is_freed_wi
     run(test())
 
 
-def test_the_client_vanishes_with_transcriptions_and_frames_under_way(serve, run):
+def test_the_client_vanishes_with_transcriptions_and_frames_under_way(serve, run, eventually):
     async def test():
         parts = {"detector": ScriptedDetector(), "transcriber": ScriptedTranscriber(seconds=60)}
         session = {"audio": {"input": {"transcription": {"model": "scripted"}}}}
@@ -47,8 +42,8 @@ def test_the_client_vanishes_with_transcriptions_and_frames_under_way(serve, run
                 await client.append(tone(5), chunk=120_000)
                 await client.send("input_audio_buffer.commit")
                 await client.until("input_audio_buffer.committed")
-                await until(lambda: running.transcriber.requests)
-            await until(lambda: not running.host._connections)
+                await eventually(lambda: running.transcriber.requests)
+            await eventually(lambda: not running.host._connections)
             assert not running.host.models[0].detection._streams
 
     run(test())
@@ -102,7 +97,7 @@ def test_a_client_that_reads_slower_than_the_model_speaks_gets_everything(serve,
     run(test())
 
 
-def test_a_client_that_stops_reading_gets_its_terminal_event_an_error_and_a_close(serve, run, monkeypatch):
+def test_a_client_that_stops_reading_gets_its_terminal_event_an_error_and_a_close(serve, run, eventually, monkeypatch):
     monkeypatch.setattr("omni_realtime_host.output_buffer.STALL_S", 0.3)
     server = {"limits": {"output_bytes": 1024 * 1024}}
 
@@ -114,7 +109,7 @@ def test_a_client_that_stops_reading_gets_its_terminal_event_an_error_and_a_clos
         async with serve(forever, server=server) as running, running.connect(max_queue=1) as client:
             await client.say("Sing.", modality="audio")
             [connection] = running.host._connections
-            await until(lambda: connection._output.closing, 5)
+            await eventually(lambda: connection._output.closing, 5)
             assert connection._output._bytes < 2 * 1024 * 1024
             assert not running.engine.running
             await client.rest()
@@ -146,20 +141,32 @@ def test_events_that_are_no_deltas_fill_the_buffer_too(serve, run):
     run(test())
 
 
-def test_sessions_beyond_the_limit_are_refused_and_a_closed_one_makes_room(serve, run):
+def test_sessions_beyond_the_limit_are_refused_and_a_closed_one_makes_room(serve, run, eventually):
     async def test():
         async with serve(server={"limits": {"sessions": 2}}) as running:
             async with running.connect(), running.connect():
-                try:
+                with pytest.raises(websockets.InvalidStatus) as refusal:
                     await websockets.connect(running.url)
-                except websockets.InvalidStatus as refusal:
-                    assert refusal.response.status_code == 503
-                    assert b"too_many_sessions" in refusal.response.body
-                else:
-                    raise AssertionError("a third session was admitted")
-            await until(lambda: not running.host._connections)
+                assert refusal.value.response.status_code == 503
+                assert b"too_many_sessions" in refusal.value.response.body
+            await eventually(lambda: not running.host._connections)
             async with running.connect():
                 pass
+
+    run(test())
+
+
+def test_hundred_turns_leave_nothing_behind_but_the_conversation(serve, run):
+    async def test():
+        async with serve() as running, running.connect() as client:
+            for _ in range(100):
+                await client.say("Hello?")
+                await client.until("response.done")
+            [connection] = running.host._connections
+            await client.send("session.update", session={"type": "realtime"})
+            await client.until("session.updated")
+            assert (connection._generations, connection._aborts, connection._transcriptions) == ({}, set(), set())
+            assert connection._output._bytes == 0
 
     run(test())
 

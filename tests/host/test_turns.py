@@ -14,6 +14,14 @@ from omni_realtime.testing import ScriptedDetector, ScriptedEngine, ScriptedTran
 
 SPEECH = np.concatenate([np.zeros(12000), tone(1.0), np.zeros(24000)]).astype(np.float32)
 
+BAD_FRAMES = [
+    b"\x00",
+    b"{}",
+    *("null", "[]", '"x"', "{}", "{", "NaN"),
+    *('{"type":5}', '{"type":"nonsense"}', '{"type":"\\ud800"}'),
+    "[" * 100 + "]" * 100,
+]
+
 
 def audio_of(events: list[dict]) -> bytes:
     return b"".join(base64.b64decode(event["delta"]) for event in events if event["type"] == "response.output_audio.delta")
@@ -75,7 +83,7 @@ def test_speech_interrupts_a_response(serve, run):
     run(test())
 
 
-def test_cancel_frees_the_engine(serve, run):
+def test_cancel_frees_the_engine(serve, run, eventually):
     async def test():
         async with serve([*text_reply("Well,")[:-1], 60.0], text_reply("Again.")) as running, running.connect() as client:
             await client.say("Go on.")
@@ -83,7 +91,7 @@ def test_cancel_frees_the_engine(serve, run):
             await client.send("response.cancel")
             done = await client.until("response.done")
             assert done["response"]["status_details"]["reason"] == "client_cancelled"
-            await _until(lambda: not running.engine.running)
+            await eventually(lambda: not running.engine.running)
             assert running.engine.aborts == [done["response"]["id"]]
             await client.say("Again.")
             assert (await client.until("response.done"))["response"]["status"] == "completed"
@@ -92,7 +100,7 @@ def test_cancel_frees_the_engine(serve, run):
 
 
 @pytest.mark.parametrize("engine_options", [{"ignore_abort": True}, {"swallow_cancel": True}], ids=str)
-def test_cancel_frees_an_engine_that_is_deaf_in_one_ear(serve, run, engine_options):
+def test_cancel_frees_an_engine_that_is_deaf_in_one_ear(serve, run, eventually, engine_options):
     async def test():
         engine = ScriptedEngine([*text_reply("Well,")[:-1], 60.0, *text_reply("more")], text_reply("Again."), **engine_options)
         async with serve(engine=engine) as running, running.connect() as client:
@@ -100,7 +108,7 @@ def test_cancel_frees_an_engine_that_is_deaf_in_one_ear(serve, run, engine_optio
             await client.until("response.output_text.delta")
             await client.send("response.cancel")
             await client.until("response.done")
-            await _until(lambda: not running.engine.running)
+            await eventually(lambda: not running.engine.running)
             await client.say("Again.")
             assert (await client.until("response.done"))["response"]["output"][0]["content"][0]["text"] == "Again."
 
@@ -153,11 +161,7 @@ def test_a_tool_call(serve, run):
     run(test())
 
 
-@pytest.mark.parametrize(
-    "frame",
-    [b"\x00", b"{}", "null", "[]", '"x"', "{}", '{"type":5}', '{"type":"nonsense"}', "[" * 100 + "]" * 100, '{"type":"\\ud800"}', "{", "NaN"],
-    ids=repr,
-)
+@pytest.mark.parametrize("frame", BAD_FRAMES, ids=repr)
 def test_a_bad_frame_earns_one_error_and_the_session_lives(serve, run, frame):
     async def test():
         async with serve() as running, running.connect() as client:
@@ -218,14 +222,14 @@ def test_the_official_client(serve, run):
 def test_two_sessions_at_once_do_not_wait_for_each_other(serve, run):
     async def test():
         blocked = asyncio.Event()
-        async with serve([blocked, *text_reply("Late.")], text_reply("Soon.")) as running:
-            async with running.connect() as slow, running.connect() as quick:
-                await slow.say("Slow?")
-                await slow.until("response.created")
-                await quick.say("Quick?")
-                assert (await quick.until("response.done"))["response"]["output"][0]["content"][0]["text"] == "Soon."
-                blocked.set()
-                assert (await slow.until("response.done"))["response"]["output"][0]["content"][0]["text"] == "Late."
+        scripts = ([blocked, *text_reply("Late.")], text_reply("Soon."))
+        async with serve(*scripts) as running, running.connect() as slow, running.connect() as quick:
+            await slow.say("Slow?")
+            await slow.until("response.created")
+            await quick.say("Quick?")
+            assert (await quick.until("response.done"))["response"]["output"][0]["content"][0]["text"] == "Soon."
+            blocked.set()
+            assert (await slow.until("response.done"))["response"]["output"][0]["content"][0]["text"] == "Late."
 
     run(test())
 
@@ -250,9 +254,3 @@ def test_time_to_the_first_delta_stays_flat_to_32_sessions(serve, run):
             assert max(together) < alone + 2.0
 
     run(test())
-
-
-async def _until(condition, seconds: float = 1.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.01)

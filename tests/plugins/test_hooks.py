@@ -18,6 +18,7 @@ from omni_realtime import defaults, hookspecs
 from omni_realtime.adapter import Adapter, PluginContractError, PluginHookError, check_deployment, resolve
 from omni_realtime.chat import AudioPart, ChatMessage, NamedTool, TextPart, Tool, Turn
 from omni_realtime.deployment import Deployment, Problem
+from omni_realtime.engine.port import StageInfo
 from omni_realtime.hookspecs import ResampleRates
 from omni_realtime.plugins import HOOK_NAMES, PluginError, load_plugin
 from omni_realtime.protocol.capabilities import Capabilities
@@ -124,6 +125,57 @@ def test_a_plugin_without_an_engine_is_refused(install: Install) -> None:
         resolve(DEPLOYMENT, load_plugin("odd"))
 
 
+def test_the_default_engine_is_what_the_settings_name(install: Install) -> None:
+    source = (
+        "from omni_realtime.hookspecs import hookimpl\nOMNI_REALTIME_API = 1\n\n@hookimpl\ndef realtime_capabilities():\n    return None\n"
+    )
+    install("odd-dist", {"odd": "odd_module"}, {"odd_module": source})
+    settings = {"engine": {"type": "vllm_omni", "model": "some/model"}}
+    adapter = resolve(Deployment(name="served", plugin="odd", settings=settings), load_plugin("odd"))
+    assert type(adapter.engine).__name__ == "VllmOmniEngine"
+
+
+def test_an_engine_is_given_the_hooks_of_its_plugin(install: Install) -> None:
+    source = """
+    from omni_realtime.hookspecs import hookimpl
+    from omni_realtime.testing import ScriptedEngine
+
+    OMNI_REALTIME_API = 1
+
+    @hookimpl
+    def realtime_engine(hook):
+        engine = ScriptedEngine()
+        engine.hook = hook
+        return engine
+    """
+    install("odd-dist", {"odd": "odd_module"}, {"odd_module": source})
+    plugin = load_plugin("odd")
+    assert resolve(Deployment(name="served", plugin="odd"), plugin).engine.hook is plugin.hook
+
+
+STAGES = (StageInfo(stage_id=0, model_stage="llm", model_arch="A", final_output_type="text"),)
+
+
+def test_hook_realtime_fix_sampling_params(install_good: Install) -> None:
+    install_good("plain")
+    params = [{"max_tokens": 1}]
+    assert load_plugin("plain").hook.realtime_fix_sampling_params(stages=STAGES, params=params, modalities=("audio",)) is params
+    source = """
+    @hookimpl
+    def realtime_fix_sampling_params(stages, params):
+        return [{**given, "stage": stage.model_stage} for stage, given in zip(stages, params)]
+    """
+    install_good("good", source)
+    fixed = load_plugin("good").hook.realtime_fix_sampling_params(stages=STAGES, params=params, modalities=("audio",))
+    assert fixed == [{"max_tokens": 1, "stage": "llm"}]
+
+
+def test_sampling_params_may_be_fixed_in_place(install_good: Install) -> None:
+    install_good("good", "@hookimpl\ndef realtime_fix_sampling_params(params):\n    params[0]['max_tokens'] = 2\n")
+    fixed = load_plugin("good").hook.realtime_fix_sampling_params(stages=STAGES, params=[{"max_tokens": 1}], modalities=("text",))
+    assert fixed == [{"max_tokens": 2}]
+
+
 def test_an_engine_that_lacks_methods_is_refused(install: Install) -> None:
     source = """
     from omni_realtime.hookspecs import hookimpl
@@ -226,7 +278,10 @@ def test_an_exception_of_the_prompt_builder_is_named_without_the_conversation(in
     assert isinstance(caught.value.__cause__, KeyError)
 
 
-@pytest.mark.parametrize("hook", [name for name in HOOK_NAMES if name not in {"realtime_build_prompt", "realtime_check_deployment"}])
+ASKED_LATER_OR_BEFORE = {"realtime_build_prompt", "realtime_check_deployment", "realtime_fix_sampling_params"}
+
+
+@pytest.mark.parametrize("hook", [name for name in HOOK_NAMES if name not in ASKED_LATER_OR_BEFORE])
 def test_an_exception_in_a_hook_is_named(install_good: Install, hook: str) -> None:
     claims = "Capabilities(audio_input=True, turn_detection=('server_vad',), transcription_models=('ears',))"
     source = f"{WITH_VAD}    return {claims}\n\n@hookimpl\ndef realtime_detector():\n    return ScriptedDetector()\n"
@@ -310,4 +365,4 @@ def test_every_hook_is_implemented_by_a_shipped_plugin(hook: str) -> None:
 
 def test_defaults_implement_what_has_a_plain_answer() -> None:
     answered = {name for name in HOOK_NAMES if hasattr(defaults, name)}
-    assert answered == set(HOOK_NAMES) - {"realtime_engine", "realtime_detector", "realtime_transcriber"}
+    assert answered == set(HOOK_NAMES) - {"realtime_detector", "realtime_transcriber"}

@@ -77,7 +77,7 @@ def test_an_instance_is_a_plugin(install: Install) -> None:
     install("object-dist", {"object": "object_module:adapter"}, {"object_module": source})
     plugin = load_plugin("object")
     assert plugin.hooks == ("realtime_engine",)
-    assert plugin.hook.realtime_engine(deployment=Deployment(name="n", plugin="object")) == "n"
+    assert plugin.hook.realtime_engine(deployment=Deployment(name="n", plugin="object"), hook=plugin.hook) == "n"
 
 
 def test_a_missing_plugin_names_what_is_installed(install_good: Install) -> None:

@@ -74,7 +74,7 @@ def resolve(deployment: Deployment, plugin: Plugin) -> Adapter:
         plugin=plugin,
         capabilities=capabilities,
         rates=_rates(plugin, deployment),
-        engine=_port(plugin, "realtime_engine", deployment, Engine, "every deployment needs one"),
+        engine=_engine(plugin, deployment),
         detector=_detector(plugin, deployment) if has_detector else None,
         transcriber=_transcriber(plugin, deployment) if capabilities.transcription_models else None,
     )
@@ -95,6 +95,12 @@ def _rates(plugin: Plugin, deployment: Deployment) -> ResampleRates:
     return rates
 
 
+def _engine(plugin: Plugin, deployment: Deployment) -> Engine:
+    why = "every deployment needs one, by this hook or by settings.engine"
+    engine: Engine = _port(plugin, "realtime_engine", deployment, Engine, why, hook=plugin.hook)
+    return engine
+
+
 def _detector(plugin: Plugin, deployment: Deployment) -> Detector:
     hook = "realtime_detector"
     detector: Detector = _port(plugin, hook, deployment, Detector, "the capabilities list server_vad")
@@ -107,16 +113,16 @@ def _transcriber(plugin: Plugin, deployment: Deployment) -> Transcriber:
     return transcriber
 
 
-def _ask(plugin: Plugin, hook: str, deployment: Deployment) -> Any:
+def _ask(plugin: Plugin, hook: str, deployment: Deployment, /, **arguments: Any) -> Any:
     ask: Callable[..., Any] = getattr(plugin.hook, hook)
     try:
-        return ask(deployment=deployment)
+        return ask(deployment=deployment, **arguments)
     except Exception as error:
         raise PluginHookError(_subject(plugin, hook), f"raised {type(error).__name__}: {error}") from error
 
 
-def _port(plugin: Plugin, hook: str, deployment: Deployment, port: type[Any], why: str) -> Any:
-    answer = _ask(plugin, hook, deployment)
+def _port(plugin: Plugin, hook: str, deployment: Deployment, port: type[Any], why: str, /, **arguments: Any) -> Any:
+    answer = _ask(plugin, hook, deployment, **arguments)
     if answer is None:
         _contradict(plugin, hook, "nothing", f"an object with the methods of {port.__name__}: {why}")
     methods = [name for name, member in vars(port).items() if name[0] != "_" and callable(member)]

@@ -111,8 +111,12 @@ class ChatPrompt:
     tool_choice: ToolChoice = "auto"
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Passed to the chat template."""
+    chat_template: str | None = None
+    """The text of a Jinja template of the plugin's own, over the model's; ``None`` for the model's."""
+    hidden_text: tuple[str, ...] = ()
+    """What the model writes beside its words, such as the pads of interleaved audio; the engine takes these strings out of the text."""
     engine_info: Mapping[str, Any] = field(default_factory=dict)
-    """Passed to the engine beside the prompt, by names that the engine knows."""
+    """Merged into the engine's own input beside the rendered prompt, by names that the engine knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

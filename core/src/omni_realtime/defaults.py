@@ -1,12 +1,18 @@
 """What a plugin need not write: the answers of plain chat semantics.
 
-``realtime_engine``, ``realtime_detector`` and ``realtime_transcriber`` have no default: a plugin makes what its capabilities claim.
+``realtime_detector`` and ``realtime_transcriber`` have no default: a plugin makes what its capabilities claim.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+import pluggy
+
 from omni_realtime.chat import ChatMessage, ChatPrompt, TextPart, Turn
-from omni_realtime.deployment import Problem
+from omni_realtime.deployment import Deployment, Problem
+from omni_realtime.engine.adapters import create_engine
+from omni_realtime.engine.port import Engine
 from omni_realtime.hookspecs import ResampleRates, hookimpl
 from omni_realtime.protocol.capabilities import Capabilities
 
@@ -27,6 +33,18 @@ def realtime_capabilities() -> Capabilities:
 def realtime_resample_rates() -> ResampleRates:
     """16 kHz in, 24 kHz out: what most omni models take and make."""
     return ResampleRates(input=16000, output=24000)
+
+
+@hookimpl
+def realtime_engine(deployment: Deployment, hook: pluggy.HookRelay) -> Engine | None:
+    """The engine that ``settings.engine.type`` names; none where the settings have no engine."""
+    return create_engine(deployment, hook)
+
+
+@hookimpl
+def realtime_fix_sampling_params(params: list[Any]) -> list[Any]:
+    """As the engine has set them."""
+    return params
 
 
 @hookimpl

@@ -1,18 +1,21 @@
 """Every hook of a Realtime adapter plugin.
 
 Each hook is ``firstresult``: the plugin answers, and where it does not (or returns ``None``) :mod:`omni_realtime.defaults` does. An
-implementation may take any subset of the arguments. Results other than prompts are asked for once per deployment, at start.
+implementation may take any subset of the arguments. Results other than prompts and sampling parameters are asked for once per
+deployment, at start.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pluggy
 
-from omni_realtime.chat import ChatPrompt, Turn
+from omni_realtime.chat import ChatPrompt, Modality, Turn
 from omni_realtime.deployment import Deployment, Problem
-from omni_realtime.engine.port import Detector, Engine, Transcriber
+from omni_realtime.engine.port import Detector, Engine, StageInfo, Transcriber
 from omni_realtime.protocol.capabilities import Capabilities
 
 PROJECT = "omni_realtime"
@@ -72,16 +75,34 @@ def realtime_resample_rates(deployment: Deployment) -> ResampleRates | None:
 
 
 @hookspec(firstresult=True)
-def realtime_engine(deployment: Deployment) -> Engine | None:
+def realtime_engine(deployment: Deployment, hook: pluggy.HookRelay) -> Engine | None:
     """Make the engine of this deployment, without loading it.
 
-    Called once per deployment; ``start`` of the engine follows, and ``close`` when the host stops. A plugin must answer: there is no default.
+    Called once per deployment; ``start`` of the engine follows, and ``close`` when the host stops.
 
     Args:
         deployment: the deployment as configured.
+        hook: this plugin's hooks, for an engine that asks ``realtime_fix_sampling_params``.
 
     Returns:
-        An object with the methods of :class:`omni_realtime.engine.port.Engine`.
+        An object with the methods of :class:`omni_realtime.engine.port.Engine`; the default makes what ``settings.engine.type`` names.
+    """
+
+
+@hookspec(firstresult=True)
+def realtime_fix_sampling_params(stages: Sequence[StageInfo], params: list[Any], modalities: Sequence[Modality]) -> list[Any] | None:
+    """Change the sampling parameters of one response on an engine that runs in stages.
+
+    Called once per response, on the engine's own event loop, after the engine has set everything itself: limits, and DELTA as the output
+    kind of every stage.
+
+    Args:
+        stages: the engine's stages, in their order.
+        params: vLLM's ``SamplingParams`` of each stage, cloned for this response and free to be changed in place.
+        modalities: what the response asks for: ``("audio",)`` or ``("text",)``.
+
+    Returns:
+        The parameters to use, one for each stage; the default is ``params`` as they are.
     """
 
 

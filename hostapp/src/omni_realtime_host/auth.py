@@ -73,6 +73,13 @@ def _check_local(connection: HTTPConnection) -> None:
         message = "This host has no API key configured and serves this machine alone. Set `server.api_keys` to serve others."
         raise RequestRefusedError(403, message, code="loopback_only")
     origin = connection.headers.get("origin")
-    if origin is not None and not is_loopback(urlsplit(origin).hostname or ""):
+    if origin is not None and not is_loopback(_host_of(origin)):
         message = "This host has no API key configured and serves no pages of other origins. Set `server.api_keys` to serve them."
         raise RequestRefusedError(403, message, code="origin_not_allowed")
+
+
+def _host_of(origin: str) -> str:
+    try:
+        return urlsplit(origin).hostname or ""
+    except ValueError:
+        return ""

@@ -20,8 +20,8 @@ from omni_realtime_host.server import ListenError, open_socket, run
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0, or 1 where something has to be mended first."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its INFO lines hold query strings
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.getLogger("omni_realtime_host").setLevel(logging.INFO)  # at INFO other packages may log what is private
     try:
         status: int = options.command(options)
     except ConfigError as error:

@@ -18,6 +18,9 @@ from omni_realtime_host.yaml_locations import Path as KeyPath
 
 _MENDS = {
     "missing": "this key is required; add it",
+    "tuple_type": "this must be a list: one entry a line, each behind a dash",
+    "model_type": "this must hold keys of its own, indented below it",
+    "dict_type": "this must hold keys of its own, indented below it",
     "too_short": "at least one is required; see deployments/local.yaml for one that works",
 }
 

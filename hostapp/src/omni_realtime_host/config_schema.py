@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+import ssl
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,7 +61,16 @@ class TLS(_Section):
     cert: ExistingFile
     """PEM file of the certificate chain."""
     key: ExistingFile
-    """PEM file of the private key."""
+    """PEM file of the private key, without a password."""
+
+    @model_validator(mode="after")
+    def _belong_together(self) -> TLS:
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(self.cert, self.key, password="")
+        except (ssl.SSLError, ValueError) as error:
+            message = "cert and key are no PEM certificate chain and its private key without a password; give the files of one pair"
+            raise PydanticCustomError("tls", message) from error
+        return self
 
 
 class Limits(_Section):

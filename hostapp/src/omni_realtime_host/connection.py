@@ -47,6 +47,7 @@ class Connection:
         self._aborts: set[asyncio.Task[None]] = set()
         self._detection = model.detection.open(self._scored, self._detector_failed) if model.detection else None
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_deadline: float | None = None
         self._draining = False
 
     @property
@@ -122,15 +123,18 @@ class Connection:
                 self._give_up_unread()
             elif self._draining and not self._session.active_responses:
                 self.stop()
-        deadline = None if self._output.closing else self._session.deadline
-        if self._timer and self._timer.when() != deadline:
+        self._set_timer(None if self._output.closing else self._session.deadline)
+
+    def _set_timer(self, deadline: float | None) -> None:
+        if deadline == self._timer_deadline:
+            return
+        if self._timer:
             self._timer.cancel()
-            self._timer = None
-        if deadline is not None and self._timer is None:
-            self._timer = self._loop.call_at(deadline, self._tick)
+        self._timer = None if deadline is None else self._loop.call_at(deadline, self._tick)
+        self._timer_deadline = deadline
 
     def _tick(self) -> None:
-        self._timer = None
+        self._timer = self._timer_deadline = None
         self._step(self._session.tick)
 
     async def _generate(self, effect: Generate) -> None:
@@ -216,7 +220,10 @@ class Connection:
         running |= set(self._generations.values())
         for response_id in tuple(self._generations):
             self._cancel(response_id)
-        _, late = await asyncio.wait(running | self._aborts, timeout=END_S)
+        done, late = await asyncio.wait(running | self._aborts, timeout=END_S)
+        for task in done:
+            if not task.cancelled() and (error := task.exception()):
+                log_failure(logger, f"{self.id}: a task", error)
         if late:
             logger.warning("%s: %d tasks did not end when they were cancelled", self.id, len(late))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Sequence
 
@@ -16,6 +17,9 @@ from omni_realtime_host.model_choice import choose_model
 from omni_realtime_host.served_model import ServedModel
 
 logger = logging.getLogger(__name__)
+
+LAST_EVENTS_S = 2.0
+"""How long the last events of ended responses may take to reach their clients."""
 
 
 class Host:
@@ -46,15 +50,17 @@ class Host:
         await asyncio.gather(*(model.close() for model in self.models))
 
     async def drain(self) -> None:
-        """Admit no more sessions, let running responses end within the limit, then end them; returns once every socket is closed."""
+        """Admit no more sessions, and close each one as soon as no response of it is running; waits ``shutdown_s`` at most."""
         self._stopping = True
         for connection in tuple(self._connections):
             connection.drain()
-        if await self._become_idle(self._limits.shutdown_s):
-            return
+        await self._become_idle(self._limits.shutdown_s)
+
+    async def end(self) -> None:
+        """End the responses that still run, and close every session."""
         for connection in tuple(self._connections):
             connection.stop()
-        await self._become_idle(_LAST_EVENTS_S)
+        await self._become_idle(LAST_EVENTS_S)
 
     def not_ready(self) -> dict[str, str]:
         """Return why sessions are refused, by model; empty when the host is ready."""
@@ -95,13 +101,6 @@ class Host:
             message = f"The host serves {self._limits.sessions} sessions at a time, and all are taken. Try again later."
             raise RequestRefusedError(503, message, code="too_many_sessions", type="server_error")
 
-    async def _become_idle(self, seconds: float) -> bool:
-        try:
+    async def _become_idle(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._idle.wait(), seconds)
-        except TimeoutError:
-            return False
-        return True
-
-
-_LAST_EVENTS_S = 2.0
-"""How long the last events of ended responses may take to reach their clients."""

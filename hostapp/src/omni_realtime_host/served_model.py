@@ -75,6 +75,8 @@ class ServedModel:
 
     async def close(self) -> None:
         """Free everything, as far as it was started."""
+        if self._not_ready == "stopped":
+            return
         self._not_ready = "stopped"
         if self._watch:
             self._watch.cancel()

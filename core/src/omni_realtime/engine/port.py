@@ -25,6 +25,19 @@ class EngineDeadError(EngineError):
     """The engine is gone for good: running responses fail, new ones are refused, readiness turns red."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageInfo:
+    """One stage of an engine that runs a model in stages, such as thinker, talker and vocoder."""
+
+    stage_id: int
+    model_stage: str | None
+    """The part of the model that this stage runs, by the engine's name for it."""
+    model_arch: str | None
+    """The architecture that this stage loads."""
+    final_output_type: str | None
+    """What of this stage's output the client gets: ``text``, ``audio``, or ``None`` for an inner stage."""
+
+
 class Engine(Protocol):
     """A model that answers chat prompts with text, audio and tool calls."""
 
@@ -50,7 +63,10 @@ class Engine(Protocol):
         ...
 
     async def count_tokens(self, prompt: ChatPrompt) -> int:
-        """The length of the rendered prompt in tokens; a length beyond the context window is a value like any other."""
+        """The length of the rendered prompt in tokens, multimodal ones expanded, also where it is beyond the context window.
+
+        Speculative: the prompt need never be generated from, and counting it leaves no trace in any cache.
+        """
         ...
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[ChatDelta, None]:
@@ -59,7 +75,8 @@ class Engine(Protocol):
         The caller always closes the generator; closing it early frees the engine's work.
 
         Raises:
-            EngineError: from the iteration, if the generation fails.
+            EngineError: from the iteration, if the generation fails; with the code ``context_length_exceeded``, and nothing kept of the
+                prompt, where it does not fit.
         """
         ...
 

@@ -46,5 +46,11 @@ class Capabilities:
     max_output_tokens: int = 4096
     """The largest ``max_output_tokens``; ``"inf"`` is always served."""
 
+    audio_tokens_per_second: float = 0
+    """An upper bound of the prompt tokens that a second of user audio costs; ``0`` where unknown."""
+
+    audio_parts: int | None = None
+    """The most audio parts that one prompt can hold; ``None`` for no limit."""
+
     default_instructions: str = ""
     """Instructions of a session that brings none."""

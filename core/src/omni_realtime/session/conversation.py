@@ -69,7 +69,7 @@ class Conversation:
         self._entries: dict[str, Entry] = {}
         self._order: list[str] = []
 
-    def __contains__(self, item_id: str) -> bool:
+    def __contains__(self, item_id: object) -> bool:
         return item_id in self._entries
 
     def __iter__(self) -> Iterator[Entry]:

@@ -37,16 +37,17 @@ class InputBuffer:
         self._frame = detector_frame or 0
         self._chunks: deque[Samples] = deque()
         self._samples = 0
+        self._head = 0
         self.received = 0
         self.start = 0
+        self._frames = np.empty(0, np.float32)
         self._open_streams()
 
     def _open_streams(self) -> None:
-        """Begin new streams at ``received``; what is retained stays."""
+        """Begin new streams at ``received``."""
         self._decoder = StreamDecoder(self.format)
         self._to_model = Resampler(self.format.rate, self._model_rate)
         self._to_detector = Resampler(self.format.rate, self._detector_rate) if self._detector_rate else None
-        self._frames = np.empty(0, np.float32)
 
     @property
     def retained_bytes(self) -> int:
@@ -69,56 +70,71 @@ class InputBuffer:
         self._keep(converted)
         if self._to_detector is None:
             return self._frames
-        waiting = np.concatenate((
-            self._frames,
-            converted if self._detector_rate == self._model_rate else self._to_detector.process(samples),
-        ))
+        waiting = np.concatenate((self._frames, converted if self._shares_stream else self._to_detector.process(samples)))
         whole = len(waiting) - len(waiting) % self._frame
         self._frames = waiting[whole:]
         return waiting[:whole]
 
     def set_format(self, audio_format: AudioFormat) -> None:
-        """Take appends in another format from now on; what is retained stays."""
-        self._keep(self._to_model.flush())
+        """Take appends in another format from now on; what is retained stays, and the detector's stream goes on."""
+        rest = self._to_model.flush()
+        self._keep(rest)
+        if self._to_detector is not None:
+            self._frames = np.concatenate((self._frames, rest if self._shares_stream else self._to_detector.flush()))
         self.format = audio_format
         self._open_streams()
 
-    def restart(self) -> None:
-        """Begin the detector's stream anew at ``received``."""
+    def restart_frames(self) -> int:
+        """Begin the detector's stream anew, and return the position of its first frame."""
         self._frames = np.empty(0, np.float32)
+        if self._shares_stream:
+            return (self._head + self._samples) * TICKS_PER_SECOND // self._model_rate
         if self._to_detector is not None:
             self._to_detector.flush()
+        return self.received
 
     def take(self, start: int, end: int) -> Samples:
         """Return the audio between two positions, and drop everything before ``end``."""
         self.drop(start)
-        taken = self._split(self._index(end) - self._index(self.start))
+        taken = self._split(self._index(end) - self._head)
         self.start = end
         return taken
 
     def take_all(self) -> Samples:
-        """Return everything, the resampler's tail included; the next append begins new streams."""
+        """Return everything, the resampler's tail included."""
         self._keep(self._to_model.flush())
         taken = self._split(self._samples)
-        self.start = self.received
-        self.restart()
+        self._begin_at_received()
         return taken
+
+    def forget_half_sample(self) -> None:
+        """What comes next begins with a whole sample."""
+        self._decoder.reset()
 
     def drop(self, before: int) -> None:
         """Let the audio before this position go."""
         if before > self.start:
-            self._split(self._index(before) - self._index(self.start))
+            self._split(self._index(before) - self._head)
             self.start = before
 
     def clear(self) -> None:
         """Let everything go."""
         self._chunks.clear()
         self._samples = 0
-        self.start = self.received
+        self._begin_at_received()
         self._open_streams()
 
+    @property
+    def _shares_stream(self) -> bool:
+        """Whether the detector listens to what the model gets."""
+        return self._detector_rate == self._model_rate
+
+    def _begin_at_received(self) -> None:
+        self.start = self.received
+        self._head = self._index(self.received)
+
     def _index(self, position: int) -> int:
-        """The model's sample at a position; differences of these do not drift."""
+        """The model's sample at a position."""
         return position * self._model_rate // TICKS_PER_SECOND
 
     def _keep(self, samples: Samples) -> None:
@@ -137,4 +153,5 @@ class InputBuffer:
             taken.append(chunk)
             count -= len(chunk)
             self._samples -= len(chunk)
+            self._head += len(chunk)
         return np.concatenate(taken) if taken else np.empty(0, np.float32)

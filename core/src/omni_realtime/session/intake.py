@@ -39,9 +39,10 @@ class SpeechStopped:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Committed:
-    """What a manual commit took; ``speaking`` if the detector was amid an announced speech."""
+    """What was taken at once; ``speaking`` if the detector was amid an announced speech."""
 
     item_id: str
+    start_ms: int
     end_ms: int
     samples: Samples
     speaking: bool
@@ -73,14 +74,9 @@ class Intake:
         self._restart()
 
     @property
-    def speaking(self) -> bool:
-        """Whether the detector hears speech."""
-        return self._speech is not None
-
-    @property
-    def received_ms(self) -> int:
-        """Milliseconds of audio written in the session."""
-        return ms(self._buffer.received)
+    def announced_id(self) -> str | None:
+        """The id of the item that the speech which the detector hears will become."""
+        return None if self._speech is None else self._speech.item_id
 
     def configure(self, config: SessionConfig) -> None:
         """Take a changed session: another format, a detector turned on, off or changed."""
@@ -127,7 +123,7 @@ class Intake:
                 self._buffer.drop(start - ticks(UNSPOKEN_MS))
 
     def commit(self) -> Committed:
-        """Take everything; the detector begins anew.
+        """Take everything, the half sample of an odd byte apart; the detector begins anew.
 
         Raises:
             ProtocolError: there is less than 100 ms; nothing was taken.
@@ -138,15 +134,20 @@ class Intake:
                 f"{self._buffer.retained_ms:.2f}ms of audio.",
                 code="input_audio_buffer_commit_empty",
             )
-        return self.take_all()
+        self._buffer.forget_half_sample()
+        return self._take_all()
 
-    def take_all(self) -> Committed:
-        """Take everything, however little; the detector begins anew."""
-        speech = self._speech
+    def take_silence(self, milliseconds: int) -> Committed:
+        """Take the last so many milliseconds, or as many as there are; the detector begins anew."""
+        self._buffer.drop(self._buffer.received - ticks(milliseconds))
+        return self._take_all()
+
+    def _take_all(self) -> Committed:
+        speech, start = self._speech, self._buffer.start
         samples = self._buffer.take_all()
         self._restart()
         item_id = speech.item_id if speech else self._ids.new("item")
-        return Committed(item_id, ms(self._buffer.received), samples, speech is not None)
+        return Committed(item_id, ms(start), ms(self._buffer.received), samples, speech is not None)
 
     def clear(self) -> None:
         """Let everything go, an announced speech too."""
@@ -155,8 +156,7 @@ class Intake:
 
     def _restart(self) -> None:
         self._epoch += 1
-        self._buffer.restart()
-        self._origin = self._buffer.received
+        self._origin = self._buffer.restart_frames()
         self._scored = 0
         self._detector = TurnDetector(self._frame * 1000 / self._detector_rate)
         self._speech = None

@@ -41,11 +41,11 @@ class Items:
         self._ids = ids
         self._outbox = outbox
 
-    def create(self, event: ConversationItemCreate, audio_format: AudioFormat) -> None:
-        """Put the client's item into the conversation."""
+    def create(self, event: ConversationItemCreate, audio_format: AudioFormat, *, announced: str | None) -> None:
+        """Put the client's item into the conversation; the id of an ``announced`` speech is not free."""
         conversation, item = self._conversation, event.item
         check_item(item, self._capabilities)
-        if item.id in conversation:
+        if item.id in conversation or item.id == announced:
             raise ProtocolError(
                 f"Error adding item: an item with id '{item.id}' already exists.", code="item_create_duplicate_item_id", param="item.id"
             )

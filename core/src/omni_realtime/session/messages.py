@@ -5,29 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from omni_realtime.chat import AudioPart, ChatMessage, ContentPart, TextPart, ToolCall
-from omni_realtime.protocol import FunctionCall, FunctionCallOutput, InputAudio, InputText, Message, OutputAudio, OutputText
+from omni_realtime.protocol import FunctionCallOutput, InputAudio, InputText, Message, OutputAudio, OutputText
 from omni_realtime.session.conversation import Entry
 
 
 def to_messages(entries: Iterable[Entry], rate: int) -> tuple[ChatMessage, ...]:
     """Return the items in chat shape, user audio at ``rate`` Hz.
 
-    An assistant's message and the calls that follow it are one chat message. What has nothing to tell a model is left out: messages without
-    content (nothing of them was heard), calls whose arguments never came to an end, and outputs whose call is gone.
+    An assistant's message and the calls that follow it are one chat message, and the calls' outputs come right behind it, as chat
+    templates demand, wherever they stand in the conversation. What has nothing to tell a model is left out: messages without content
+    (nothing of them was heard), calls whose arguments never came to an end, and outputs whose call is gone.
     """
+    entries = list(entries)
+    outputs = {entry.item.call_id: entry.item.output for entry in entries if isinstance(entry.item, FunctionCallOutput)}
     messages: list[ChatMessage] = []
-    calls: set[str] = set()
+    answers: list[ChatMessage] = []
+
+    def end_calls() -> None:
+        messages.extend(answers)
+        answers.clear()
+
     for entry in entries:
         item = entry.snapshot()
-        if isinstance(item, FunctionCall):
-            if item.status == "completed":
-                calls.add(item.call_id)
-                _add_call(messages, ToolCall(call_id=item.call_id, name=item.name, arguments=item.arguments))
-        elif isinstance(item, FunctionCallOutput):
-            if item.call_id in calls:
-                messages.append(ChatMessage(role="tool", content=(TextPart(text=item.output),), tool_call_id=item.call_id))
-        elif content := _content(item, entry, rate):
-            messages.append(ChatMessage(role=item.role, content=content))
+        if isinstance(item, FunctionCallOutput):
+            end_calls()
+        elif isinstance(item, Message):
+            if content := _content(item, entry, rate):
+                end_calls()
+                messages.append(ChatMessage(role=item.role, content=content))
+        elif item.status == "completed":
+            _add_call(messages, ToolCall(call_id=item.call_id, name=item.name, arguments=item.arguments))
+            if item.call_id in outputs:
+                answers.append(ChatMessage(role="tool", content=(TextPart(text=outputs[item.call_id]),), tool_call_id=item.call_id))
+    end_calls()
     return tuple(messages)
 
 

@@ -142,9 +142,7 @@ class CallWriter(ItemWriter):
     """A function call."""
 
     def __init__(self, place: Place, output_index: int, *, name: str, call_id: str | None) -> None:
-        self._call = FunctionCall(
-            id=place.ids.new("item"), call_id=_call_id(place, call_id), name=name, arguments="", status="in_progress"
-        )
+        self._call = FunctionCall(id=place.ids.new("item"), call_id=_call_id(place, call_id), name=name, arguments="", status="in_progress")
         super().__init__(place, output_index, Entry(self._call))
         self._at["call_id"] = self._call.call_id
         self._arguments: list[str] = []

@@ -9,6 +9,8 @@ from typing import Any
 from omni_realtime.audio import FORMATS
 from omni_realtime.chat import ChatDelta, NamedTool, Tool, ToolChoice, Turn
 from omni_realtime.protocol import (
+    FunctionCall,
+    FunctionCallOutput,
     FunctionToolChoice,
     ItemReference,
     ProtocolError,
@@ -111,7 +113,9 @@ class Responses:
         found = self.active_id if response_id is None else response_id
         if found is None or found not in self._running:
             raise ProtocolError(
-                "Cancellation failed: no active response found", code="response_cancel_not_active", param=None if response_id is None else "response_id"
+                "Cancellation failed: no active response found",
+                code="response_cancel_not_active",
+                param=None if response_id is None else "response_id",
             )
         return found
 
@@ -170,7 +174,20 @@ class Responses:
             if entry is None:
                 raise ProtocolError(f"The item with id '{item.id}' does not exist.", code="invalid_value", param=f"{param}.id")
             entries.append(entry)
+        _check_outputs(entries)
         return entries
+
+
+def _check_outputs(entries: list[Entry]) -> None:
+    """Refuse an output without its call: no model would be told of it."""
+    calls = {entry.item.call_id for entry in entries if isinstance(entry.item, FunctionCall)}
+    for index, entry in enumerate(entries):
+        if isinstance(entry.item, FunctionCallOutput) and entry.item.call_id not in calls:
+            raise ProtocolError(
+                f"There is no function call with call_id '{entry.item.call_id}' in the input; give it beside its output.",
+                code="invalid_value",
+                param=f"response.input.{index}.call_id",
+            )
 
 
 def _tool_choice(settings: ResponseSettings) -> ToolChoice:

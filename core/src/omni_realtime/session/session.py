@@ -194,7 +194,7 @@ class Session:
         if now >= self._expires:
             self._expire()
         elif idle is not None and now >= idle:
-            self._idle_timeout(idle)
+            self._idle_timeout()
         return self._outbox.drain()
 
     def shutdown(self, now: float) -> list[Effect]:
@@ -271,12 +271,16 @@ class Session:
         return turn_detection if isinstance(turn_detection, ServerVad) else None
 
     @property
+    def _idle_ms(self) -> int:
+        """How long the user may be silent; 0 for ever."""
+        return (self._vad and self._vad.idle_timeout_ms) or 0
+
+    @property
     def _idle_deadline(self) -> float | None:
         """When the user's silence is answered: so long after the last response has played, unless someone speaks."""
-        vad = self._vad
-        if vad is None or vad.idle_timeout_ms is None or self._played is None or self._intake.speaking or self._responses.active_id:
+        if not self._idle_ms or self._played is None or self._intake.announced_id or self._responses.active_id:
             return None
-        return self._played + vad.idle_timeout_ms / 1000
+        return self._played + self._idle_ms / 1000
 
     def _speech_started(self, change: SpeechStarted) -> None:
         self._outbox.send(events.InputAudioBufferSpeechStarted, item_id=change.item_id, audio_start_ms=change.start_ms)
@@ -301,9 +305,7 @@ class Session:
             self._responses.create(self.config, {})
 
     def _idle_timeout(self) -> None:
-        self._played = None
-        vad = self._vad
-        taken = self._intake.take_silence(idle_ms)
+        taken = self._intake.take_silence(self._idle_ms)
         self._outbox.send(
             events.InputAudioBufferTimeoutTriggered,
             item_id=taken.item_id,

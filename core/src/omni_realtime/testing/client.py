@@ -23,6 +23,7 @@ from omni_realtime.session import (
     SessionSettings,
     Transcribe,
 )
+from omni_realtime.testing.order import OrderChecker
 from omni_realtime.testing.scripted_speech import loudness
 from omni_realtime.testing.scripts import Script, Step
 from omni_realtime.testing.wire import check_server_event
@@ -33,8 +34,8 @@ Event = dict[str, Any]
 class MemoryClient:
     """Speaks to a session as a client does, and carries out its effects at once, as a host with no latency would.
 
-    Every frame that the session sends is checked against the official client's models (``pip install omni-realtime[testing]``).
-    Generation n plays script n, and the last script is played ever after. A number among the steps moves the clock, an
+    Every frame that the session sends is checked against the official client's models (``pip install omni-realtime[testing]``), and in its
+    order. Generation n plays script n, and the last script is played ever after. A number among the steps moves the clock, an
     ``EngineError`` fails the generation.
 
     Args:
@@ -46,6 +47,7 @@ class MemoryClient:
 
     Attributes:
         events: every event from the server, as it stands on the wire.
+        effects: everything that the session asked for, events included.
         turns: what each generation was asked, in order.
         cancelled: the response ids whose generations the session cancelled, in order.
         closed: how the session closed the connection.
@@ -61,18 +63,20 @@ class MemoryClient:
         autoplay: bool = True,
     ) -> None:
         self.events: list[Event] = []
+        self.effects: list[Effect] = []
         self.turns: list[Turn] = []
         self.cancelled: list[str] = []
         self.closed: Close | None = None
         self.now = 1000.0
         self.session = Session(settings, token="0123456789ab", now=self.now, epoch_now=1_750_000_000)  # noqa: S106 - makes ids, no secret
+        self._order = OrderChecker()
         self._frame = settings.detector_frame or 1
         self._scripts = scripts
         self._probability = probability
         self._transcript = transcript
         self._autoplay = autoplay
         self._generations: dict[str, Iterator[Step]] = {}
-        self._take(self.session.open(self.now))
+        self.take(self.session.open(self.now))
 
     @property
     def waiting(self) -> tuple[str, ...]:
@@ -82,20 +86,18 @@ class MemoryClient:
     def send(self, event: Mapping[str, Any] | str | bytes) -> list[Event]:
         """Send an event, or a frame as it is, and return what the server says to it."""
         frame = orjson.dumps(event).decode() if isinstance(event, Mapping) else event
-        heard = len(self.events)
         try:
             effects = self.session.receive(decode(frame), self.now)
         except ProtocolError as error:
             effects = self.session.refuse(error, self.now)
-        self._take(effects)
-        return self.events[heard:]
+        return self.take(effects)
 
     def play(self, steps: int | None = None, *, response_id: str | None = None) -> list[Event]:
         """Play so many steps of a waiting generation (unless told otherwise, the oldest, to its end) and return what the server says."""
         heard = len(self.events)
         playing = response_id or self.waiting[0]
         while playing in self._generations and steps != 0:
-            self._take(self._play_step(playing))
+            self.take(self._play_step(playing))
             steps = None if steps is None else steps - 1
         return self.events[heard:]
 
@@ -105,20 +107,25 @@ class MemoryClient:
         end = self.now + seconds
         while (deadline := self.session.deadline) is not None and deadline <= end:
             self.now = max(self.now, deadline)
-            self._take(self.session.tick(self.now))
+            self.take(self.session.tick(self.now))
         self.now = max(self.now, end)
         return self.events[heard:]
 
-    def _take(self, effects: list[Effect]) -> None:
-        """Carry out effects and what follows from them, in order; then, with autoplay, every generation."""
+    def take(self, effects: list[Effect]) -> list[Event]:
+        """Carry out what a direct call of ``session`` asked for and what follows from it, in order; return what the server says."""
+        heard = len(self.events)
         following = deque(effects)
         while following or (self._autoplay and self._generations):
             following += self._carry_out(following.popleft()) if following else self._play_step(self.waiting[0])
+        return self.events[heard:]
 
     def _carry_out(self, effect: Effect) -> list[Effect]:
+        self.effects.append(effect)
         match effect:
             case Send():
-                self.events.append(check_server_event(encode(effect.event)))
+                event = check_server_event(encode(effect.event))
+                self._order.check(event)
+                self.events.append(event)
             case Generate():
                 self._generations[effect.response_id] = iter(self._script(effect))
             case CancelGeneration():

@@ -10,7 +10,6 @@ from omni_realtime.deployment import Deployment, Problem
 from omni_realtime.engine.port import Detector, Engine, Transcriber
 from omni_realtime.hookspecs import ResampleRates, hookimpl
 from omni_realtime.protocol.capabilities import Capabilities
-
 from omni_realtime_local import asr, tts, vad
 from omni_realtime_local.check import check
 from omni_realtime_local.engine import LocalEngine

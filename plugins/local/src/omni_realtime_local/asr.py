@@ -9,9 +9,9 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
+
 from omni_realtime.chat import Samples
 from omni_realtime.engine.port import EngineError, TranscriptionRequest
-
 from omni_realtime_local import runtime
 from omni_realtime_local.settings import WhisperSettings
 from omni_realtime_local.weights import WHISPER, verified

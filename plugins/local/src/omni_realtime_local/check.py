@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from omni_realtime.deployment import Deployment, Problem
-
 from omni_realtime_local import runtime
 from omni_realtime_local.settings import LocalSettings, read_settings, setting_problems
 from omni_realtime_local.weights import INSTALL_COMMAND, JOE, SILERO, SMOLLM2, WHISPER
@@ -22,7 +21,12 @@ def check(deployment: Deployment) -> list[Problem]:
 
 
 def _missing_files(settings: LocalSettings) -> Iterator[Problem]:
-    silero, smollm2, piper, whisper = settings.silero.model_file, settings.smollm2.model_file, settings.piper.model_file, settings.whisper.model_dir
+    silero, smollm2, piper, whisper = (
+        settings.silero.model_file,
+        settings.smollm2.model_file,
+        settings.piper.model_file,
+        settings.whisper.model_dir,
+    )
     files: list[tuple[str, Path]] = []
     if silero is not None:
         files.append(("settings.silero.model_file", silero))
@@ -35,7 +39,9 @@ def _missing_files(settings: LocalSettings) -> Iterator[Problem]:
         files += [("settings.whisper.model_dir", whisper / name) for name in ("model.bin", "config.json", "tokenizer.json")]
     for where, path in files:
         if not path.is_file():
-            yield Problem(where=where, message=f"There is no file {path}. Give a path that exists, or leave the setting out for the packaged model.")
+            yield Problem(
+                where=where, message=f"There is no file {path}. Give a path that exists, or leave the setting out for the packaged model."
+            )
 
 
 def _missing_packages(settings: LocalSettings) -> Iterator[Problem]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
+from typing import Protocol
 
 from omni_realtime.chat import AudioPart, ChatDelta, ChatPrompt, GenerateRequest
 from omni_realtime.engine.port import EngineError, TranscriptionRequest
-
 from omni_realtime_local.asr import shared_transcriber
 from omni_realtime_local.llama import Message
 from omni_realtime_local.llm import LanguageModel
@@ -23,6 +23,12 @@ Put = Callable[[ChatDelta | EngineError], None]
 _log = logging.getLogger(__name__)
 
 
+class _Part(Protocol):
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
 class LocalEngine:
     """Whisper, SmolLM2 and Piper in a row."""
 
@@ -31,7 +37,7 @@ class LocalEngine:
         self._transcriber = shared_transcriber(settings.whisper)
         self._model = LanguageModel(settings.smollm2)
         self._speaker = PiperSpeaker(settings.piper)
-        self._parts = (self._transcriber, self._model, self._speaker)
+        self._parts: tuple[_Part, ...] = (self._transcriber, self._model, self._speaker)
         self._responses: dict[str, asyncio.Task[None]] = {}
         self._started = False
 
@@ -93,7 +99,7 @@ class LocalEngine:
                 if delta.finish_reason is not None:
                     return
         finally:
-            del self._responses[request.request_id]
+            self._responses.pop(request.request_id, None)
             task.cancel()
             await asyncio.wait([task])
 
@@ -111,7 +117,7 @@ class LocalEngine:
             put(ChatDelta(finish_reason="abort"))
         except EngineError as error:
             put(error)
-        except Exception:
+        except Exception:  # noqa: BLE001  (the response must end, whatever the fault)
             _log.exception("a response failed")
             put(EngineError("The response failed; the server's log says why."))
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from omni_realtime.engine.port import EngineError
-
 from omni_realtime_local import runtime
 from omni_realtime_local.settings import SmolLm2Settings
+from omni_realtime_local.weights import WeightsError
 
 Message = dict[str, str]
 """``role`` and ``content``."""
@@ -32,18 +32,23 @@ class LlamaServer:
 
     def __init__(self, model: Path, settings: SmolLm2Settings) -> None:
         xllamacpp = runtime.load("xllamacpp")
+        self._schema_grammar: Callable[[dict[str, Any]], str] = xllamacpp.json_schema_to_grammar
         self._folder = Path(tempfile.mkdtemp(prefix="omni-realtime-"))
         self._socket = self._folder / "llama.sock"
         try:
             self._server = xllamacpp.Server(self._parameters(xllamacpp.CommonParams(), model, settings))
-        except BaseException:
+        except RuntimeError as error:
             shutil.rmtree(self._folder, ignore_errors=True)
-            raise
+            raise WeightsError(f"llama.cpp cannot load {model} (or cannot listen on {self._socket}).") from error
 
     def close(self) -> None:
         """Free the model; no call may be running."""
         self._server = None
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def schema_grammar(self, schema: dict[str, Any]) -> str:
+        """A grammar of JSON after a schema; a schema beyond llama.cpp is not found out here, its grammar binds nothing."""
+        return self._schema_grammar(schema)
 
     def count(self, messages: list[Message]) -> int:
         """The length of a prompt in tokens."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from omni_realtime.engine.port import EngineError
-
 from omni_realtime_local.llama import LlamaServer, Message, texts
 from omni_realtime_local.settings import SmolLm2Settings
 from omni_realtime_local.weights import SMOLLM2, verified
@@ -46,9 +45,13 @@ class LanguageModel:
     async def start(self) -> None:
         """Verify, load and warm the model."""
         self._threads = ThreadPoolExecutor(self._settings.max_concurrent + 1, "llama")
-        self._server = await asyncio.get_running_loop().run_in_executor(self._threads, self._load)
-        async for _ in self.stream([{"role": "user", "content": "Hello."}], max_tokens=2):
-            pass
+        try:
+            self._server = await asyncio.get_running_loop().run_in_executor(self._threads, self._load)
+            async for _ in self.stream([{"role": "user", "content": "Hello."}], max_tokens=2):
+                pass
+        except BaseException:
+            await self.close()
+            raise
 
     async def close(self) -> None:
         """Stop what runs and free the model."""
@@ -65,21 +68,23 @@ class LanguageModel:
         server, threads = self._loaded()
         return await asyncio.get_running_loop().run_in_executor(threads, server.count, messages)
 
-    async def stream(
-        self, messages: list[Message], *, max_tokens: int, constraint: Mapping[str, Any] | None = None
-    ) -> AsyncGenerator[Piece, None]:
+    def schema_grammar(self, schema: dict[str, Any]) -> str:
+        """A grammar of JSON after a schema."""
+        return self._loaded()[0].schema_grammar(schema)
+
+    async def stream(self, messages: list[Message], *, max_tokens: int, grammar: str = "") -> AsyncGenerator[Piece, None]:
         """Stream a reply; greedy. Closing frees the slot within a token, or a batch of the prompt.
 
         Args:
             messages: the chat.
             max_tokens: the longest reply.
-            constraint: llama.cpp's own fields that bind the output: ``grammar`` or ``response_format``.
+            grammar: what the output is bound to, in llama.cpp's form.
 
         Raises:
             EngineError: if the model refuses or fails; ``context_length_exceeded`` if the prompt is too long.
         """
-        sampling = {"grammar": "", "repeat_penalty": 1.0, **constraint} if constraint else {"repeat_penalty": REPEAT_PENALTY}
-        body = {"messages": messages, "max_tokens": max_tokens, "temperature": 0.0, **sampling}
+        penalty = 1.0 if grammar else REPEAT_PENALTY
+        body = {"messages": messages, "max_tokens": max_tokens, "temperature": 0.0, "repeat_penalty": penalty, "grammar": grammar}
         stopped = threading.Event()
         events = await self._begin(body, stopped)
         finish: Literal["stop", "length"] = "stop"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, TextPart
-
 from omni_realtime_local.llama import Message
 
 NOTHING_SAID = "I said nothing. Please ask me to speak again."
@@ -30,9 +29,9 @@ async def render(prompt: ChatPrompt, hear: Hear) -> list[Message]:
         content = await _content(message, hear)
         if message.role == "tool":
             if question is None:
-                question = {"role": "user", "content": ""}
-                messages.append(question)
-            question["content"] = f"{content}\n\nAnswer from this: {question['content']}"
+                messages.append({"role": "user", "content": content})
+            else:
+                question["content"] = f"{content}\n\nAnswer from this: {question['content']}"
         elif message.role == "user":
             question = {"role": "user", "content": content or NOTHING_SAID}
             messages.append(question)

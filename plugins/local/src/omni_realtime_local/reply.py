@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator
 
 from omni_realtime.chat import ChatDelta, ChatPrompt, FinishReason, Tool, ToolCallDelta, Usage
 from omni_realtime.engine.port import EngineError
-
 from omni_realtime_local import tools
 from omni_realtime_local.llama import Message
 from omni_realtime_local.llm import LanguageModel, Piece
@@ -39,7 +38,7 @@ async def reply(model: LanguageModel, prompt: ChatPrompt, messages: list[Message
 async def _choose(model: LanguageModel, offered: tuple[Tool, ...], messages: list[Message], names: list[str]) -> str:
     chat = tools.choice_messages(offered, messages, may_answer=tools.ANSWER in names)
     chosen = ""
-    async with contextlib.aclosing(model.stream(chat, max_tokens=CHOICE_TOKENS, constraint=tools.choice_constraint(names))) as pieces:
+    async with contextlib.aclosing(model.stream(chat, max_tokens=CHOICE_TOKENS, grammar=tools.choice_grammar(names))) as pieces:
         async for piece in pieces:
             chosen += piece.text
     if chosen not in names:
@@ -54,18 +53,23 @@ async def _answer(model: LanguageModel, messages: list[Message], max_tokens: int
 
 
 async def _call(model: LanguageModel, tool: Tool, messages: list[Message], max_tokens: int) -> AsyncGenerator[ChatDelta, None]:
-    chat, constraint = tools.argument_messages(tool, messages), tools.argument_constraint(tool)
-    yield ChatDelta(tool_call=ToolCallDelta(name=tool.name))
-    async with contextlib.aclosing(model.stream(chat, max_tokens=max_tokens, constraint=constraint)) as pieces:
+    chat, grammar = tools.argument_messages(tool, messages), model.schema_grammar(tools.argument_schema(tool))
+    arguments = ""
+    async with contextlib.aclosing(model.stream(chat, max_tokens=max_tokens, grammar=grammar)) as pieces:
         async for piece in pieces:
             if piece.finish is None:
-                yield ChatDelta(tool_call=ToolCallDelta(arguments=piece.text))
+                name = tool.name if not arguments else None
+                arguments += piece.text
+                if not arguments.startswith("{"):
+                    raise tools.unusable_schema(tool)
+                yield ChatDelta(tool_call=ToolCallDelta(name=name, arguments=piece.text))
+            elif piece.finish == "stop":
+                tools.check_arguments(tool, arguments)
+                yield _last(piece, "tool_calls")
             else:
-                yield _last(piece, "tool_calls" if piece.finish == "stop" else "length")
+                yield _last(piece, "length")
 
 
 def _last(piece: Piece, finish: FinishReason) -> ChatDelta:
-    usage = Usage(
-        input_text_tokens=piece.prompt_tokens, cached_text_tokens=piece.cached_tokens, output_text_tokens=piece.output_tokens
-    )
+    usage = Usage(input_text_tokens=piece.prompt_tokens, cached_text_tokens=piece.cached_tokens, output_text_tokens=piece.output_tokens)
     return ChatDelta(finish_reason=finish, usage=usage)

@@ -9,11 +9,10 @@ LONGEST = 240
 SHORTEST_CUT = 80
 """Where such text is split at a comma, at least this much comes before it."""
 
-_STOP = re.compile(r"""[.!?…]+["'”’)\]*]*(?=\s)|\n""")
-_ABBREVIATION = re.compile(
-    r"(?:^|[\s(\[\"'“‘])(?:[A-Za-z]|Dr|Mr|Mrs|Ms|Prof|St|Sr|Jr|vs|etc|approx|No|Mt|Gen|Sen|Rep|Capt|Lt|Col|Inc|Ltd|Co|Corp|[A-Za-z]\.[A-Za-z]|\d{1,3})\.$"
-)
-_PAUSE = re.compile(r"[,;:—–](?=\s)")
+_STOP = re.compile(r"""[.!?…]+["'\u201d\u2019)\]*]*(?=\s)|\n""")
+_TITLES = "Dr|Mr|Mrs|Ms|Prof|St|Sr|Jr|vs|etc|approx|No|Mt|Gen|Sen|Rep|Capt|Lt|Col|Inc|Ltd|Co|Corp"
+_ABBREVIATION = re.compile(rf"(?:^|[\s(\[\"'])(?:{_TITLES}|[A-Za-z]|[A-Za-z]\.[A-Za-z])\.$|^\d+\.$")
+_PAUSE = re.compile(r"[,;:\u2014\u2013](?=\s)")
 _SPACE = re.compile(r"\s")
 
 
@@ -44,12 +43,11 @@ class SentenceSplitter:
 
 def _end(text: str) -> int | None:
     """Where the first sentence of a text ends; ``None`` if more text is to be awaited."""
-    for stop in _STOP.finditer(text):
-        if stop.start() > LONGEST:
-            break
-        if text[stop.start() : stop.end()] != "." or not _ABBREVIATION.search(text[: stop.end()]):
+    window = text[: LONGEST + 1]
+    for stop in _STOP.finditer(window):
+        if stop.group() != "." or not _ABBREVIATION.search(window[: stop.end()]):
             return stop.end()
-    return _cut(text) if len(text) > LONGEST else None
+    return _cut(window) if len(window) > LONGEST else None
 
 
 def _cut(text: str) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from omni_realtime.deployment import Deployment, Problem
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from omni_realtime.deployment import Deployment, Problem
 
 Threads = Annotated[int, Field(ge=1, le=256)]
 
@@ -39,7 +40,8 @@ class SmolLm2Settings(Section):
     """A GGUF file with a chat template; the packaged SmolLM2-135M-Instruct by default."""
     threads: Threads = 1
     """Of generation. More than one makes llama.cpp's barriers spin, and a busy core then stalls every token."""
-    prompt_threads: Threads = 2
+    prompt_threads: Threads = 1
+    """Of prompt reading; the same holds, so raise it only where cores are idle."""
     context: Annotated[int, Field(ge=512, le=8192)] = 2048
     """Tokens that a prompt and its reply share."""
     max_concurrent: Annotated[int, Field(ge=1, le=32)] = 2

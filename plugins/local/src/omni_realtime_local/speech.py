@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable
 
 from omni_realtime.chat import ChatDelta
-
 from omni_realtime_local.sentences import SentenceSplitter
 from omni_realtime_local.tts import PiperSpeaker
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from omni_realtime.chat import NamedTool, Tool, ToolChoice
-
+from omni_realtime.engine.port import EngineError
 from omni_realtime_local.llama import Message
 
 ANSWER = "answer"
@@ -25,6 +25,9 @@ def options(tools: Sequence[Tool], choice: ToolChoice, *, answered: bool) -> lis
         tools: the tools offered.
         choice: the tool choice.
         answered: whether the last message is a tool's output. Under ``auto`` the model then answers, as it would call without end.
+
+    Raises:
+        EngineError: if a tool's name leaves no word for answering.
     """
     names = [tool.name for tool in tools]
     if isinstance(choice, NamedTool):
@@ -33,6 +36,8 @@ def options(tools: Sequence[Tool], choice: ToolChoice, *, answered: bool) -> lis
         return names
     if choice == "none" or answered:
         return [ANSWER]
+    if ANSWER in names:
+        raise EngineError(f"With the tool choice 'auto' no tool can be named {ANSWER!r}: the model uses that word to answer. Rename it.")
     return [ANSWER, *names]
 
 
@@ -49,9 +54,9 @@ def choice_messages(tools: Sequence[Tool], messages: Sequence[Message], *, may_a
     return [*chat, {"role": "user", "content": last_question(messages)}]
 
 
-def choice_constraint(names: Sequence[str]) -> Mapping[str, Any]:
-    """Output that is one of these names."""
-    return {"grammar": "root ::= " + " | ".join(json.dumps(name) for name in names)}
+def choice_grammar(names: Sequence[str]) -> str:
+    """A grammar of output that is one of these names."""
+    return "root ::= " + " | ".join(json.dumps(name) for name in names)
 
 
 def argument_messages(tool: Tool, messages: Sequence[Message]) -> list[Message]:
@@ -60,10 +65,45 @@ def argument_messages(tool: Tool, messages: Sequence[Message]) -> list[Message]:
     return [{"role": "system", "content": system}, *(message for message in messages if message["role"] != "system")]
 
 
-def argument_constraint(tool: Tool) -> Mapping[str, Any]:
-    """Output that is a JSON object after the tool's schema."""
-    schema = {"type": "object", **tool.parameters}
-    return {"response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}
+def argument_schema(tool: Tool) -> dict[str, Any]:
+    """The schema of a tool's arguments: an object, without properties that the tool does not name."""
+    return {**_closed(tool.parameters), "type": "object"}
+
+
+def check_arguments(tool: Tool, arguments: str) -> None:
+    """Refuse arguments that are not what the schema asks for: a schema that llama.cpp cannot take binds nothing, without a word.
+
+    Raises:
+        EngineError: if the arguments are no JSON object with the required properties.
+    """
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict) or not set(tool.parameters.get("required", ())) <= set(value):
+        raise unusable_schema(tool)
+
+
+def unusable_schema(tool: Tool) -> EngineError:
+    """What to say where a tool's schema does not bind the model."""
+    return EngineError(
+        f"The model's output could not be bound to the parameters of the tool {tool.name!r}. Simplify its JSON schema: no contradictions, "
+        "no references out of the schema.",
+        code="invalid_tool_schema",
+    )
+
+
+def _closed(schema: Any) -> Any:
+    """A schema whose objects have no unnamed properties, where it does not say otherwise: the model would never end."""
+    if not isinstance(schema, Mapping):
+        return schema
+    closed = dict(schema)
+    if isinstance(closed.get("properties"), Mapping):
+        closed["properties"] = {name: _closed(value) for name, value in closed["properties"].items()}
+        closed.setdefault("additionalProperties", False)
+    if "items" in closed:
+        closed["items"] = _closed(closed["items"])
+    return closed
 
 
 def last_question(messages: Sequence[Message]) -> str:

@@ -14,9 +14,9 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import numpy as np
+
 from omni_realtime.chat import Samples
 from omni_realtime.engine.port import EngineDeadError, EngineError
-
 from omni_realtime_local.check import voice_config
 from omni_realtime_local.settings import PiperSettings
 from omni_realtime_local.weights import JOE, verified
@@ -91,7 +91,7 @@ class PiperSpeaker:
             try:
                 async with contextlib.aclosing(worker.speak(text)) as chunks:
                     async for pcm in chunks:
-                        yield np.frombuffer(pcm, "<i2").astype(np.float32) / 32768
+                        yield np.frombuffer(pcm, "<i2").astype(np.float32) / np.float32(32768)
             except WorkerDiedError as error:
                 self._deaths += 1
                 raise EngineError("The speech worker died in the middle of a sentence; the next response gets a new one.") from error

@@ -72,5 +72,4 @@ class SileroDetector:
         onnxruntime = runtime.load("onnxruntime")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        return session
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

@@ -9,7 +9,6 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator
 
 from omni_realtime.engine.port import EngineError
-
 from omni_realtime_local.frames import HEADER, Frame, Kind
 
 START_SECONDS = 60

@@ -1,0 +1,118 @@
+"""What the items of a conversation cost in tokens, told by the engine once and never rendered for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from omni_realtime.chat import Turn
+from omni_realtime.protocol import FunctionCall, FunctionCallOutput, InputText, OutputText
+from omni_realtime.session.conversation import Entry
+
+FRAME_TOKENS: Final = 32
+"""More than a chat template puts around a message, a call, a tool, or an audio part."""
+TOOLS_TOKENS: Final = 512
+"""More than a chat template says about tools in general."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a prompt holds beside its items: instructions and tools, by a key and an upper bound of their tokens."""
+
+    key: int
+    most: int
+
+
+def base_of(turn: Turn) -> Base:
+    """Return the base of a turn; a byte-level tokeniser makes at most one token of a byte."""
+    tools = [repr(tool) for tool in turn.tools]
+    told = sum(len(tool.encode()) + FRAME_TOKENS for tool in tools) + (TOOLS_TOKENS if tools else 0)
+    return Base(hash((turn.instructions, *tools)), FRAME_TOKENS + len(turn.instructions.encode()) + told)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A prompt whose length the engine has told."""
+
+    item_ids: frozenset[str]
+    base: Base
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Items that came into the prompt together; leaving all of them out saves ``least`` tokens or more."""
+
+    item_ids: frozenset[str]
+    least: int
+
+
+class TokenLedger:
+    """Upper bounds of what prompts cost: the last known total, less what left since, plus bounds of what came."""
+
+    def __init__(self, *, audio_rate: int, audio_tokens_per_second: float) -> None:
+        """Begin knowing nothing; ``audio_rate`` in Hz is that of the entries' audio."""
+        self._audio_rate = audio_rate
+        self._audio_tokens = audio_tokens_per_second
+        self._known: _Known | None = None
+        self._groups: list[_Group] = []
+        self._least_base = 0
+
+    def learn(self, entries: Sequence[Entry], base: Base, tokens: int) -> None:
+        """Take what a prompt of these entries costs in all."""
+        ids, known = frozenset(entry.item.id for entry in entries), self._known
+        if known is None or known.base.key != base.key:
+            self._groups = [_Group(ids, tokens - base.most)]
+            self._least_base = tokens - sum(map(self.bound, entries))
+        else:
+            added = tokens - known.tokens + self._saved(known.item_ids & ids)
+            self._groups = [group for group in self._groups if group.item_ids & ids]
+            if ids - known.item_ids:
+                self._groups.append(_Group(ids - known.item_ids, added))
+        self._known = _Known(ids, base, tokens)
+
+    def shrunk(self, item_id: str) -> None:
+        """Take that an item has become shorter, so that leaving it out may save less."""
+        self._groups = [replace(group, least=0) if item_id in group.item_ids else group for group in self._groups]
+
+    def most(self, entries: Sequence[Entry], base: Base) -> int:
+        """Return an upper bound of what a prompt of these entries costs in all."""
+        known, unknown = self._known, self.slack(entries)
+        if known is None:
+            return base.most + unknown
+        grown = 0 if base.key == known.base.key else base.most
+        return known.tokens + grown - self._saved(frozenset(entry.item.id for entry in entries)) + unknown
+
+    def slack(self, entries: Iterable[Entry]) -> int:
+        """Return how much of ``most`` is a bound of items that no known prompt held."""
+        known = self._known.item_ids if self._known else frozenset()
+        return sum(self.bound(entry) for entry in entries if entry.item.id not in known)
+
+    def least_base(self, base: Base) -> int:
+        """Return a lower bound of what the instructions and tools cost."""
+        return max(0, self._least_base) if self._known and self._known.base.key == base.key else 0
+
+    def bound(self, entry: Entry) -> int:
+        """Return an upper bound of what one item costs."""
+        samples = sum(len(audio.samples) for audio in entry.audio.values())
+        audio = int(samples / self._audio_rate * self._audio_tokens + 1) + FRAME_TOKENS * len(entry.audio) if samples else 0
+        return FRAME_TOKENS + _text_bytes(entry) + audio
+
+    def _saved(self, present: frozenset[str]) -> int:
+        return sum(max(0, group.least) for group in self._groups if group.item_ids.isdisjoint(present))
+
+
+def _text_bytes(entry: Entry) -> int:
+    item = entry.snapshot()
+    if isinstance(item, FunctionCall):
+        return len(item.name.encode()) + len(item.arguments.encode())
+    if isinstance(item, FunctionCallOutput):
+        return len(item.output.encode())
+    return sum(_part_bytes(message_part, kept=index in entry.audio) for index, message_part in enumerate(item.content))
+
+
+def _part_bytes(part: object, *, kept: bool) -> int:
+    if isinstance(part, InputText | OutputText):
+        return len(part.text.encode())
+    return 0 if kept else len((getattr(part, "transcript", None) or "").encode())

@@ -1,0 +1,461 @@
+"""Random orders of everything that can happen to a session; what must hold, holds after each step.
+
+``SESSION_EXAMPLES`` raises the number of examples for a longer hunt.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections import deque
+from typing import Any
+
+import numpy as np
+import orjson
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from omni_realtime.chat import ChatDelta, ToolCallDelta, Usage
+from omni_realtime.protocol import Capabilities, ErrorEvent, ProtocolError, ResponseError, decode, encode
+from omni_realtime.session import (
+    CancelGeneration,
+    Close,
+    Effect,
+    Generate,
+    Score,
+    Send,
+    Session,
+    SessionLimits,
+    SessionSettings,
+    Transcribe,
+)
+from omni_realtime.session.conversation import Entry
+from omni_realtime.testing import check_server_event, tone
+from omni_realtime.testing.order import OrderChecker
+
+CAPABILITIES = Capabilities(
+    output_modalities=("audio", "text"),
+    audio_input=True,
+    turn_detection=("server_vad",),
+    transcription_models=("ears",),
+    voices=("anna", "bert"),
+    tools=True,
+)
+LIMITS = SessionLimits(
+    input_buffer_bytes=100_000,
+    conversation_audio_bytes=60_000,
+    conversation_text_bytes=2_000,
+    conversation_items=12,
+    out_of_band_responses=2,
+    duration_s=120,
+)
+NOISE = tone(3.0, hertz=311.0)
+CALL_PIECES = ('{"a":', " 1}", "{}", "", "nonsense")
+IDS = ("ghost", "root", "item_0123456789ab1f", "item_0123456789ab2a", "twice", "other")
+
+words = st.text(st.characters(categories=("L", "N", "P", "Zs"), max_codepoint=0x9FFF), max_size=12)
+milliseconds = st.integers(0, 900)
+event_ids = st.one_of(st.none(), st.sampled_from(["mine", "yours"]))
+
+
+def maybe(value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(st.none(), value)
+
+
+turn_detections = st.one_of(
+    st.none(),
+    st.just({"type": "server_vad"}),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "threshold": st.floats(0, 1),
+            "prefix_padding_ms": st.sampled_from([0, 33, 300]),
+            "silence_duration_ms": st.sampled_from([0, 40, 200]),
+            "idle_timeout_ms": st.sampled_from([None, 100, 5000]),
+            "create_response": st.booleans(),
+            "interrupt_response": st.booleans(),
+        },
+    ),
+    st.just({"type": "semantic_vad"}),
+    st.just({"silence_duration_ms": "long"}),
+)
+formats = st.sampled_from([{"type": "audio/pcm", "rate": 24000}, {"type": "audio/pcmu"}, {"type": "audio/pcma"}, {"type": "opus"}])
+tools = st.sampled_from([[], [{"type": "function", "name": "look"}], [{"type": "function", "name": "no name"}]])
+tool_choices = st.sampled_from(["auto", "none", "required", {"type": "function", "name": "look"}, {"type": "function", "name": "fly"}])
+modalities = st.sampled_from([["audio"], ["text"], ["text", "audio"], []])
+voices = st.sampled_from(["anna", "bert", "marin", "zoe"])
+session_patches = st.fixed_dictionaries(
+    {"type": st.sampled_from(["realtime"] * 7 + ["transcription"])},
+    optional={
+        "instructions": words,
+        "output_modalities": modalities,
+        "tools": tools,
+        "tool_choice": tool_choices,
+        "max_output_tokens": st.sampled_from([1, 4096, "inf", 0, 5000]),
+        "audio": st.fixed_dictionaries(
+            {},
+            optional={
+                "input": st.fixed_dictionaries(
+                    {},
+                    optional={
+                        "format": formats,
+                        "turn_detection": turn_detections,
+                        "transcription": maybe(st.sampled_from([{"model": "ears"}, {"model": "whisper-1"}, {"model": "nose"}])),
+                    },
+                ),
+                "output": st.fixed_dictionaries({}, optional={"format": formats, "voice": voices}),
+            },
+        ),
+    },
+)
+response_params = st.fixed_dictionaries(
+    {},
+    optional={
+        "conversation": st.sampled_from(["auto", "none", "none", "other"]),
+        "instructions": words,
+        "output_modalities": modalities,
+        "tools": tools,
+        "tool_choice": tool_choices,
+        "metadata": st.dictionaries(words, words, max_size=2),
+        "audio": st.fixed_dictionaries({"output": st.fixed_dictionaries({}, optional={"format": formats, "voice": voices})}),
+    },
+)
+tool_pieces = st.builds(
+    ToolCallDelta,
+    index=st.integers(0, 2),
+    call_id=st.sampled_from([None, None, "call_0", "c" * 40]),
+    name=st.sampled_from([None, "look", "fly"]),
+    arguments=st.sampled_from(CALL_PIECES),
+)
+audio_chunks = st.builds(lambda start, size: NOISE[start : start + size], st.integers(0, 50_000), st.sampled_from([0, 1, 700, 2400, 15000]))
+broken_audio = st.sampled_from([np.zeros(10, np.float64), np.zeros((2, 5), np.float32)])
+finishes = st.sampled_from([None] * 12 + ["stop", "stop", "length", "tool_calls", "content_filter", "abort", "error", "nonsense"])
+deltas = st.builds(
+    ChatDelta,
+    text=st.one_of(st.just(""), words),
+    spoken=st.one_of(st.just(""), words),
+    audio=st.one_of(st.none(), audio_chunks, audio_chunks, audio_chunks, broken_audio),
+    rate=st.sampled_from([24000] * 20 + [0, 22050]),
+    tool_call=st.one_of(st.none(), st.none(), tool_pieces),
+    finish_reason=finishes,
+    usage=maybe(st.builds(Usage, input_text_tokens=st.integers(0, 9))),
+)
+text_deltas = st.builds(ChatDelta, text=words, finish_reason=finishes)
+frames_of_json = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-9, 9), words),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "item", "session", "audio", "id"]), inner, max_size=3),
+    max_leaves=6,
+)
+
+REPLIES = {
+    "session.update": r"session\.updated",
+    "input_audio_buffer.append": "",
+    "input_audio_buffer.commit": r"(input_audio_buffer\.speech_stopped )?input_audio_buffer\.committed conversation\.item\.added conversation\.item\.done",
+    "input_audio_buffer.clear": r"input_audio_buffer\.cleared",
+    "conversation.item.create": r"conversation\.item\.added conversation\.item\.done",
+    "conversation.item.delete": r"conversation\.item\.deleted",
+    "conversation.item.retrieve": r"conversation\.item\.retrieved",
+    "conversation.item.truncate": r"conversation\.item\.truncated",
+    "response.create": r"response\.created",
+    "response.cancel": r"(response\.\S+ |conversation\.item\.done )*response\.done",
+}
+"""What the session says at once to each event that it takes."""
+
+
+def fingerprint(session: Session) -> tuple[object, ...]:
+    """Everything that a refused event must leave as it is."""
+    buffer = session._intake._buffer
+    return (
+        session.config.model_dump_json(),
+        [entry_fingerprint(entry) for entry in session._conversation],
+        (buffer.received, buffer.start, buffer._head, [chunk.tobytes() for chunk in buffer._chunks], buffer._frames.tobytes()),
+        buffer._decoder._carried,
+        (session._intake._epoch, session._intake._scored, session._intake._speech),
+        (session.active_responses, session._responses.active_id, session._responses.spoken),
+        session._played,
+        session._closed,
+    )
+
+
+def entry_fingerprint(entry: Entry) -> tuple[object, ...]:
+    audio = [(index, part.key, part.samples.tobytes()) for index, part in entry.audio.items()]
+    return entry.item, entry.snapshot(), entry.body and entry.body.content(audio=True), audio
+
+
+class SessionMachine(RuleBasedStateMachine):
+    @initialize(
+        input_rate=st.sampled_from([16000, 24000]),
+        detector_rate=st.sampled_from([16000, 8000]),
+        turn_detection=st.sampled_from([None, {"silence_duration_ms": 40}, {"idle_timeout_ms": 300, "silence_duration_ms": 100}]),
+    )
+    def open(self, input_rate: int, detector_rate: int, turn_detection: object) -> None:
+        self.session = Session(
+            SessionSettings(
+                model="scripted",
+                capabilities=CAPABILITIES,
+                defaults={"audio": {"input": {"turn_detection": turn_detection, "transcription": {"model": "ears"}}}},
+                input_rate=input_rate,
+                detector_rate=detector_rate,
+                detector_frame=512,
+                limits=LIMITS,
+            ),
+            token="0123456789ab",
+            now=0.0,
+            epoch_now=0,
+        )
+        self.now = 0.0
+        self.order = OrderChecker()
+        self.generated: list[str] = []
+        self.to_score: deque[list[int]] = deque()
+        self.to_transcribe: list[str] = []
+        self.item_ids: list[str] = list(IDS)
+        self.call_ids: list[str] = ["call_x"]
+        self.closed = False
+        self.take(self.session.open(self.now))
+
+    def take(self, effects: list[Effect]) -> list[str]:
+        """Check effects, do what a host notes of them, and return the types of the events."""
+        types = []
+        for effect in effects:
+            assert not self.closed, f"{effect} after the close"
+            match effect:
+                case Send():
+                    event = check_server_event(encode(effect.event))
+                    self.order.check(event)
+                    types.append(event["type"])
+                    self.note(event)
+                case Generate():
+                    assert effect.response_id not in self.generated
+                    assert effect.response_id in self.order.running
+                    self.generated.append(effect.response_id)
+                case CancelGeneration():
+                    assert effect.response_id in self.generated
+                case Score():
+                    assert len(effect.frames) % 512 == 0
+                    self.to_score.append([effect.epoch, len(effect.frames) // 512])
+                case Transcribe():
+                    assert len(effect.samples)
+                    self.to_transcribe.append(effect.item_id)
+                case Close():
+                    self.closed = True
+        return types
+
+    def note(self, event: dict[str, Any]) -> None:
+        item = event.get("item", {})
+        if item.get("id") and item["id"] not in self.item_ids:
+            self.item_ids.append(item["id"])
+        if item.get("call_id") and item["call_id"] not in self.call_ids:
+            self.call_ids.append(item["call_id"])
+
+    def send(self, event: object) -> None:
+        before = fingerprint(self.session)
+        try:
+            decoded = decode(orjson.dumps(event).decode())
+        except ProtocolError as error:
+            effects = self.session.refuse(error, self.now)
+        else:
+            effects = self.session.receive(decoded, self.now)
+        if before[-1]:
+            assert effects == []
+        elif isinstance(effects[0].event if effects and isinstance(effects[0], Send) else None, ErrorEvent):
+            assert len(effects) == 1
+            assert fingerprint(self.session) == before
+            error = effects[0].event
+            assert error.client_event_id == (event.get("event_id") if isinstance(event, dict) else None)
+            assert error.message
+            self.take(effects)
+        else:
+            assert isinstance(event, dict)
+            types = self.take(effects)
+            assert re.fullmatch(REPLIES[event["type"]], " ".join(types)), types
+            assert (event["type"] == "response.create") == any(isinstance(effect, Generate) for effect in effects)
+
+    def event(self, kind: str, event_id: str | None, **fields: object) -> None:
+        self.send({"type": kind, **({"event_id": event_id} if event_id else {}), **fields})
+
+    def an_item(self, data: st.DataObject) -> str:
+        return data.draw(st.sampled_from(self.item_ids))
+
+    def a_response(self, data: st.DataObject) -> str:
+        return data.draw(st.sampled_from([*self.session.active_responses * 4, *self.generated[-2:], "resp_ghost"]))
+
+    @rule(frame=frames_of_json)
+    def any_json(self, frame: object) -> None:
+        self.send(frame)
+
+    @rule(patch=session_patches, event_id=event_ids)
+    def session_update(self, patch: object, event_id: str | None) -> None:
+        self.event("session.update", event_id, session=patch)
+
+    @rule(size=st.integers(1, 24_000))
+    def append(self, size: int) -> None:
+        audio = (NOISE * 32767).astype("<i2").tobytes()[:size]
+        self.event("input_audio_buffer.append", None, audio=base64.b64encode(audio).decode())
+
+    @rule(event_id=event_ids)
+    def commit(self, event_id: str | None) -> None:
+        self.event("input_audio_buffer.commit", event_id)
+
+    @rule(event_id=event_ids)
+    def clear(self, event_id: str | None) -> None:
+        self.event("input_audio_buffer.clear", event_id)
+
+    @rule(data=st.data(), text=words, kind=st.sampled_from(["user", "assistant", "audio", "call", "output", "broken"]), chosen=st.booleans())
+    def create_item(self, data: st.DataObject, text: str, kind: str, *, chosen: bool) -> None:
+        pcm = base64.b64encode(bytes(len(text) * 200 or 1)).decode()
+        call_id = data.draw(st.sampled_from(self.call_ids))
+        item: dict[str, Any] = {
+            "user": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]},
+            "assistant": {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]},
+            "audio": {"type": "message", "role": "user", "content": [{"type": "input_audio", "audio": pcm}]},
+            "call": {"type": "function_call", "call_id": call_id, "name": "look", "arguments": text},
+            "output": {"type": "function_call_output", "call_id": call_id, "output": text},
+            "broken": {"type": "message", "role": "user"},
+        }[kind]
+        if chosen:
+            item["id"] = self.an_item(data)
+        previous = data.draw(st.one_of(st.none(), st.none(), st.sampled_from(self.item_ids)))
+        self.event("conversation.item.create", None, item=item, previous_item_id=previous)
+
+    @rule(data=st.data(), kind=st.sampled_from(["delete", "retrieve"]), event_id=event_ids)
+    def of_item(self, data: st.DataObject, kind: str, event_id: str | None) -> None:
+        self.event(f"conversation.item.{kind}", event_id, item_id=self.an_item(data))
+
+    @rule(data=st.data(), end=st.one_of(st.integers(-1, 1200), st.just(10**15)), index=st.sampled_from([0] * 9 + [1, -1]))
+    def truncate(self, data: st.DataObject, end: int, index: int) -> None:
+        item_id = self.an_item(data)
+        entry = self.session._conversation.get(item_id)
+        before = entry and entry.speech and (entry.speech.transcript, entry.speech.duration_ms)
+        self.event("conversation.item.truncate", None, item_id=item_id, content_index=index, audio_end_ms=end)
+        if entry and entry.speech and before and index == 0 and 0 <= end <= before[1] and not self.closed:
+            assert before[0].startswith(entry.speech.transcript)
+            assert entry.speech.duration_ms <= end + 1
+            cut = fingerprint(self.session)
+            self.event("conversation.item.truncate", None, item_id=item_id, content_index=0, audio_end_ms=entry.speech.duration_ms)
+            assert fingerprint(self.session) == cut
+
+    @rule(params=response_params, event_id=event_ids)
+    def create_response(self, params: object, event_id: str | None) -> None:
+        self.event("response.create", event_id, response=params)
+
+    @rule(data=st.data(), params=response_params, broken=st.booleans())
+    def create_response_of_input(self, data: st.DataObject, params: dict[str, Any], *, broken: bool) -> None:
+        references = data.draw(st.lists(st.sampled_from(self.item_ids), max_size=2))
+        given: list[dict[str, Any]] = [{"type": "item_reference", "id": item_id} for item_id in references]
+        if broken:
+            given.append({"type": "function_call_output", "call_id": "call_ghost", "output": "?"})
+        self.event("response.create", None, response={**params, "input": given})
+
+    @rule(data=st.data(), named=st.booleans(), event_id=event_ids)
+    def cancel(self, data: st.DataObject, event_id: str | None, *, named: bool) -> None:
+        self.event("response.cancel", event_id, **({"response_id": self.a_response(data)} if named else {}))
+
+    @rule(data=st.data(), delta=st.one_of(deltas, deltas, text_deltas))
+    def engine_speaks(self, data: st.DataObject, delta: ChatDelta) -> None:
+        response_id = self.a_response(data)
+        alive = response_id in self.session.active_responses
+        effects = self.session.delta(response_id, delta, self.now)
+        assert alive or not effects
+        self.take(effects)
+
+    @rule(data=st.data(), failed=st.booleans())
+    def engine_ends(self, data: st.DataObject, *, failed: bool) -> None:
+        response_id = self.a_response(data)
+        alive = response_id in self.session.active_responses
+        error = ResponseError(type="server_error", code="server_error", message="Broken.")
+        effects = (
+            self.session.generation_failed(response_id, error, self.now) if failed else self.session.generation_ended(response_id, self.now)
+        )
+        assert bool(effects) == alive
+        self.take(effects)
+        assert response_id not in self.session.active_responses
+
+    @precondition(lambda self: self.to_score)
+    @rule(data=st.data())
+    def detector_answers(self, data: st.DataObject) -> None:
+        epoch, frames = self.to_score[0]
+        count = data.draw(st.integers(1, frames))
+        self.to_score[0][1] -= count
+        if not self.to_score[0][1]:
+            self.to_score.popleft()
+        probability = st.sampled_from([0.0, 0.0, 0.4, 0.9, 0.9, float("nan")])
+        stale = epoch != self.session._intake._epoch
+        effects = self.session.speech_scored(epoch, data.draw(st.lists(probability, min_size=count, max_size=count)), self.now)
+        assert not (stale and effects)
+        self.take(effects)
+
+    @rule(epoch=st.integers(-1, 500))
+    def detector_answers_of_old(self, epoch: int) -> None:
+        if epoch != self.session._intake._epoch:
+            assert self.session.speech_scored(epoch, [1.0, 0.0, 1.0], self.now) == []
+
+    @precondition(lambda self: self.to_transcribe)
+    @rule(data=st.data(), transcript=words, failed=st.booleans())
+    def transcriber_answers(self, data: st.DataObject, transcript: str, *, failed: bool) -> None:
+        item_id = data.draw(st.sampled_from(self.to_transcribe))
+        self.to_transcribe.remove(item_id)
+        here = item_id in self.session._conversation and not self.closed
+        if failed:
+            effects = self.session.transcription_failed(item_id, "server_error", "Broken.", self.now)
+        else:
+            effects = self.session.transcribed(item_id, transcript, self.now)
+        assert bool(effects) == here
+        self.take(effects)
+
+    @rule(seconds=st.one_of(st.floats(0, 2), st.just(100.0)))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+        deadline = self.session.deadline
+        effects = self.session.tick(self.now)
+        assert deadline is not None or not effects
+        if deadline is not None:
+            assert bool(effects) == (self.now >= deadline)
+        self.take(effects)
+
+    @precondition(lambda self: self.now > 20)
+    @rule()
+    def shut_down(self) -> None:
+        self.take(self.session.shutdown(self.now))
+        assert self.closed
+
+    @invariant()
+    def conversation_and_events_agree(self) -> None:
+        assert self.order.items == [entry.item.id for entry in self.session._conversation]
+        assert self.order.running == self.session.active_responses
+        assert set(self.order.running) <= set(self.generated)
+        assert self.closed == (self.session.deadline is None)
+
+    @invariant()
+    def what_is_kept_is_bounded(self) -> None:
+        entries = list(self.session._conversation)
+        settled = [entry for entry in entries if entry.item.status != "in_progress"]
+        if len(settled) == len(entries) and entries:
+            assert sum(entry.kept_bytes for entry in entries) <= LIMITS.conversation_audio_bytes + entries[-1].kept_bytes
+        buffer = self.session._intake._buffer
+        assert 0 <= buffer.retained_bytes <= 3 * LIMITS.input_buffer_bytes  # appended as one byte a sample, counted as two
+        assert buffer.start <= buffer.received
+        samples = sum(map(len, buffer._chunks))
+        assert samples == buffer._samples
+        assert abs(buffer._head + samples - buffer._index(buffer.received)) <= buffer._model_rate // 8  # held back by the resampler
+
+    def teardown(self) -> None:
+        if not hasattr(self, "session"):
+            return
+        self.take(self.session.shutdown(self.now))
+        assert not self.session.active_responses
+        assert not self.order.running
+        assert self.order._ended == set(self.generated)
+        for response_id in self.generated:
+            assert self.session.delta(response_id, ChatDelta(text="late", audio=NOISE, rate=24000), self.now) == []
+        assert self.session.receive(decode('{"type": "response.create"}'), self.now) == []
+
+
+TestSessionMachine = SessionMachine.TestCase
+TestSessionMachine.settings = settings(
+    max_examples=int(os.environ.get("SESSION_EXAMPLES", "60")),
+    stateful_step_count=60,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
