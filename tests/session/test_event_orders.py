@@ -1,4 +1,5 @@
 """The orders A to M of the events on a WebSocket, as the clients of the API depend on them."""
+# ruff: noqa: N802 - the orders bear these letters
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ NOTHING = text_reply("")
 
 
 def pcm(samples: Any) -> bytes:
-    return (samples * 32767).astype("<i2").tobytes()
+    encoded: bytes = (samples * 32767).astype("<i2").tobytes()
+    return encoded
 
 
 def spoken_pcm(seconds: list[float]) -> bytes:

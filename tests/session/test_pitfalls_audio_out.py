@@ -122,7 +122,7 @@ BROKEN = {
     "audio for a text response": ("text", [ChatDelta(audio=tone(0.1), rate=24000)], "text only"),
     "no rate": ("audio", [ChatDelta(audio=tone(0.1))], "0 Hz"),
     "another rate": ("audio", [ChatDelta(audio=tone(0.1), rate=24000), ChatDelta(audio=tone(0.1), rate=16000)], "16000 Hz after 24000 Hz"),
-    "float64": ("audio", [ChatDelta(audio=tone(0.1).astype(np.float64), rate=24000)], "float64"),  # type: ignore[arg-type]
+    "float64": ("audio", [ChatDelta(audio=tone(0.1).astype(np.float64), rate=24000)], "float64"),
     "stereo": ("audio", [ChatDelta(audio=tone(0.1).reshape(2, -1), rate=24000)], "shape (2, 1200)"),
     "a call without a name": ("audio", [ChatDelta(tool_call=ToolCallDelta(arguments="{}"))], "tool call 0 has no name"),
     "a call cut by text": (

@@ -331,7 +331,9 @@ def test_a_transcription_of_a_deleted_item_is_ignored(connect: Any) -> None:
 
 
 def test_a_late_transcription_is_in_the_next_prompt(connect: Any) -> None:
-    client = connect(text_reply("Hi"), session={"audio": {"input": {"transcription": {"model": "ears"}, "turn_detection": None}}}, text=True)
+    client = connect(
+        text_reply("Hi"), session={"audio": {"input": {"transcription": {"model": "ears"}, "turn_detection": None}}}, text=True
+    )
     client.append((tone(0.2) * 32767).astype("<i2").tobytes())
     client.commit()
     client.create()

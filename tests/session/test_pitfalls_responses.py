@@ -148,7 +148,8 @@ def test_tool_choice_is_honoured_or_refused_and_does_not_leak(connect: Any) -> N
 
 def test_tools_of_an_empty_list_clear_and_absent_ones_stay(connect: Any) -> None:
     client = connect(HELLO)
-    for session in ({"tools": [LOOK]}, {"instructions": "Hm."}, {"tools": []}):
+    patches: list[dict[str, Any]] = [{"tools": [LOOK]}, {"instructions": "Hm."}, {"tools": []}]
+    for session in patches:
         client.update(**session)
         client.create()
     assert [tuple(tool.name for tool in turn.tools) for turn in client.turns] == [("look",), ("look",), ()]

@@ -53,6 +53,7 @@ LIMITS = SessionLimits(
 )
 NOISE = tone(3.0, hertz=311.0)
 CALL_PIECES = ('{"a":', " 1}", "{}", "", "nonsense")
+ITEM_KINDS = ("user", "assistant", "audio", "call", "output", "broken")
 IDS = ("ghost", "root", "item_0123456789ab1f", "item_0123456789ab2a", "twice", "other")
 
 words = st.text(st.characters(categories=("L", "N", "P", "Zs"), max_codepoint=0x9FFF), max_size=12)
@@ -131,30 +132,31 @@ tool_pieces = st.builds(
 )
 audio_chunks = st.builds(lambda start, size: NOISE[start : start + size], st.integers(0, 50_000), st.sampled_from([0, 1, 700, 2400, 15000]))
 broken_audio = st.sampled_from([np.zeros(10, np.float64), np.zeros((2, 5), np.float32)])
-finishes = st.sampled_from([None] * 12 + ["stop", "stop", "length", "tool_calls", "content_filter", "abort", "error", "nonsense"])
-deltas = st.builds(
+finishes = st.sampled_from(["stop", "stop", "length", "tool_calls", "content_filter", "abort", "error", "nonsense"])
+sound_deltas = st.builds(ChatDelta, text=words, spoken=words, audio=st.one_of(st.none(), audio_chunks), rate=st.just(24000))
+any_deltas = st.builds(
     ChatDelta,
     text=st.one_of(st.just(""), words),
     spoken=st.one_of(st.just(""), words),
-    audio=st.one_of(st.none(), audio_chunks, audio_chunks, audio_chunks, broken_audio),
-    rate=st.sampled_from([24000] * 20 + [0, 22050]),
-    tool_call=st.one_of(st.none(), st.none(), tool_pieces),
-    finish_reason=finishes,
+    audio=st.one_of(st.none(), st.none(), audio_chunks, broken_audio),
+    rate=st.sampled_from([24000, 24000, 24000, 0, 22050]),
+    tool_call=st.one_of(st.none(), tool_pieces),
+    finish_reason=st.one_of(st.none(), finishes),
     usage=maybe(st.builds(Usage, input_text_tokens=st.integers(0, 9))),
 )
-text_deltas = st.builds(ChatDelta, text=words, finish_reason=finishes)
 frames_of_json = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-9, 9), words),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "item", "session", "audio", "id"]), inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "item", "session", "id"]), inner, max_size=3),
     max_leaves=6,
 )
 
+ITEM = r"conversation\.item\.added conversation\.item\.done"
 REPLIES = {
     "session.update": r"session\.updated",
     "input_audio_buffer.append": "",
-    "input_audio_buffer.commit": r"(input_audio_buffer\.speech_stopped )?input_audio_buffer\.committed conversation\.item\.added conversation\.item\.done",
+    "input_audio_buffer.commit": rf"(input_audio_buffer\.speech_stopped )?input_audio_buffer\.committed {ITEM}",
     "input_audio_buffer.clear": r"input_audio_buffer\.cleared",
-    "conversation.item.create": r"conversation\.item\.added conversation\.item\.done",
+    "conversation.item.create": ITEM,
     "conversation.item.delete": r"conversation\.item\.deleted",
     "conversation.item.retrieve": r"conversation\.item\.retrieved",
     "conversation.item.truncate": r"conversation\.item\.truncated",
@@ -259,12 +261,11 @@ class SessionMachine(RuleBasedStateMachine):
             effects = self.session.receive(decoded, self.now)
         if before[-1]:
             assert effects == []
-        elif isinstance(effects[0].event if effects and isinstance(effects[0], Send) else None, ErrorEvent):
+        elif refusals := [effect.event for effect in effects if isinstance(effect, Send) and isinstance(effect.event, ErrorEvent)]:
             assert len(effects) == 1
             assert fingerprint(self.session) == before
-            error = effects[0].event
-            assert error.client_event_id == (event.get("event_id") if isinstance(event, dict) else None)
-            assert error.message
+            assert refusals[0].client_event_id == (event.get("event_id") if isinstance(event, dict) else None)
+            assert refusals[0].message
             self.take(effects)
         else:
             assert isinstance(event, dict)
@@ -276,7 +277,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.send({"type": kind, **({"event_id": event_id} if event_id else {}), **fields})
 
     def an_item(self, data: st.DataObject) -> str:
-        return data.draw(st.sampled_from(self.item_ids))
+        return data.draw(st.sampled_from([*self.order.items * 3, *self.item_ids]))
 
     def a_response(self, data: st.DataObject) -> str:
         return data.draw(st.sampled_from([*self.session.active_responses * 4, *self.generated[-2:], "resp_ghost"]))
@@ -302,18 +303,19 @@ class SessionMachine(RuleBasedStateMachine):
     def clear(self, event_id: str | None) -> None:
         self.event("input_audio_buffer.clear", event_id)
 
-    @rule(data=st.data(), text=words, kind=st.sampled_from(["user", "assistant", "audio", "call", "output", "broken"]), chosen=st.booleans())
+    @rule(data=st.data(), text=words, kind=st.sampled_from(ITEM_KINDS), chosen=st.booleans())
     def create_item(self, data: st.DataObject, text: str, kind: str, *, chosen: bool) -> None:
-        pcm = base64.b64encode(bytes(len(text) * 200 or 1)).decode()
+        pcm = base64.b64encode(bytes(len(text) * 400 or 1)).decode()
         call_id = data.draw(st.sampled_from(self.call_ids))
-        item: dict[str, Any] = {
+        items: dict[str, dict[str, Any]] = {
             "user": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]},
             "assistant": {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]},
             "audio": {"type": "message", "role": "user", "content": [{"type": "input_audio", "audio": pcm}]},
             "call": {"type": "function_call", "call_id": call_id, "name": "look", "arguments": text},
             "output": {"type": "function_call_output", "call_id": call_id, "output": text},
             "broken": {"type": "message", "role": "user"},
-        }[kind]
+        }
+        item = items[kind]
         if chosen:
             item["id"] = self.an_item(data)
         previous = data.draw(st.one_of(st.none(), st.none(), st.sampled_from(self.item_ids)))
@@ -323,20 +325,34 @@ class SessionMachine(RuleBasedStateMachine):
     def of_item(self, data: st.DataObject, kind: str, event_id: str | None) -> None:
         self.event(f"conversation.item.{kind}", event_id, item_id=self.an_item(data))
 
-    @rule(data=st.data(), end=st.one_of(st.integers(-1, 1200), st.just(10**15)), index=st.sampled_from([0] * 9 + [1, -1]))
+    @rule(data=st.data(), end=st.one_of(st.integers(-1, 1200), st.just(10**15)), index=st.integers(-1, 1))
     def truncate(self, data: st.DataObject, end: int, index: int) -> None:
-        item_id = self.an_item(data)
-        entry = self.session._conversation.get(item_id)
-        before = entry and entry.speech and (entry.speech.transcript, entry.speech.duration_ms)
-        self.event("conversation.item.truncate", None, item_id=item_id, content_index=index, audio_end_ms=end)
-        if entry and entry.speech and before and index == 0 and 0 <= end <= before[1] and not self.closed:
-            assert before[0].startswith(entry.speech.transcript)
-            assert entry.speech.duration_ms <= end + 1
-            cut = fingerprint(self.session)
-            self.event("conversation.item.truncate", None, item_id=item_id, content_index=0, audio_end_ms=entry.speech.duration_ms)
-            assert fingerprint(self.session) == cut
+        self.event("conversation.item.truncate", None, item_id=self.an_item(data), content_index=index, audio_end_ms=end)
 
-    @rule(params=response_params, event_id=event_ids)
+    @precondition(lambda self: self.speeches() and not self.closed)
+    @rule(data=st.data())
+    def truncate_a_speech(self, data: st.DataObject) -> None:
+        entry = data.draw(st.sampled_from(self.speeches()))
+        speech = entry.speech
+        assert speech
+        said, length = speech.transcript, speech.duration_ms
+        end = data.draw(st.integers(0, length + 2))
+        truncate = {"item_id": entry.item.id, "content_index": 0}
+        self.event("conversation.item.truncate", None, **truncate, audio_end_ms=end)
+        if end > length:
+            assert (speech.transcript, speech.duration_ms) == (said, length)
+            return
+        assert said.startswith(speech.transcript)
+        assert speech.duration_ms == end
+        assert end or not speech.transcript
+        cut = fingerprint(self.session)
+        self.event("conversation.item.truncate", None, **truncate, audio_end_ms=end)
+        assert fingerprint(self.session) == cut
+
+    def speeches(self) -> list[Entry]:
+        return [entry for entry in self.session._conversation if entry.speech]
+
+    @rule(params=st.one_of(st.just({}), st.just({"output_modalities": ["audio"]}), response_params), event_id=event_ids)
     def create_response(self, params: object, event_id: str | None) -> None:
         self.event("response.create", event_id, response=params)
 
@@ -352,8 +368,13 @@ class SessionMachine(RuleBasedStateMachine):
     def cancel(self, data: st.DataObject, event_id: str | None, *, named: bool) -> None:
         self.event("response.cancel", event_id, **({"response_id": self.a_response(data)} if named else {}))
 
-    @rule(data=st.data(), delta=st.one_of(deltas, deltas, text_deltas))
+    @precondition(lambda self: self.session.active_responses)
+    @rule(data=st.data(), delta=st.one_of(sound_deltas, sound_deltas, sound_deltas, st.builds(ChatDelta, text=words)))
     def engine_speaks(self, data: st.DataObject, delta: ChatDelta) -> None:
+        self.take(self.session.delta(data.draw(st.sampled_from(self.session.active_responses)), delta, self.now))
+
+    @rule(data=st.data(), delta=st.one_of(any_deltas, st.builds(ChatDelta, finish_reason=finishes)))
+    def engine_says_anything(self, data: st.DataObject, delta: ChatDelta) -> None:
         response_id = self.a_response(data)
         alive = response_id in self.session.active_responses
         effects = self.session.delta(response_id, delta, self.now)
@@ -454,7 +475,7 @@ class SessionMachine(RuleBasedStateMachine):
 
 TestSessionMachine = SessionMachine.TestCase
 TestSessionMachine.settings = settings(
-    max_examples=int(os.environ.get("SESSION_EXAMPLES", "60")),
+    max_examples=int(os.environ.get("SESSION_EXAMPLES", "150")),
     stateful_step_count=60,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -32,6 +32,8 @@ class Alignment:
 
     def heard(self, transcript: str, sample: int, total: int) -> str:
         """Return the words of ``transcript`` that are wholly heard after ``sample`` of ``total`` samples."""
+        if not sample:
+            return ""
         if not self._spans:
             return transcript if sample >= total else _whole_words(transcript, len(transcript) * sample // total)
         end = 0

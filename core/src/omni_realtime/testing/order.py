@@ -84,6 +84,7 @@ class OrderChecker:
         assert previous is None or previous in self.items, f"item.added: {item['id']} behind {previous}, which is not there"
         assert self._committed in {None, item["id"]}, f"item.added: {item['id']}, but {self._committed} was committed"
         self._committed = None
+        assert item["id"] != self._announced, f"item.added: the speech {item['id']} was not committed"
         if item["status"] == "in_progress":
             assert previous == self._last_id, f"item.added: the answer {item['id']} is not behind the last item"
             writing = [response for response in self._responses.values() if response.in_conversation]

@@ -2,40 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from typing import Any
 
 import pluggy
 
-from omni_realtime.chat import ChatDelta, ChatPrompt, GenerateRequest
+from omni_realtime.chat import ChatDelta, GenerateRequest
+from omni_realtime.engine.vllm_common.audio import rate_of, samples_of
+from omni_realtime.engine.vllm_common.completion import Completion
+from omni_realtime.engine.vllm_common.engine import InProcessEngine, Outputs
+from omni_realtime.engine.vllm_common.messages import forces_a_tool
+from omni_realtime.engine.vllm_common.rendering import Rendered
+from omni_realtime.engine.vllm_common.tools import ToolCalls
+from omni_realtime.engine.vllm_omni.sampling import sampling_params
 from omni_realtime.engine.vllm_omni.settings import VllmOmniSettings
+from omni_realtime.engine.vllm_omni.stages import stages_of
 
 
-class VllmOmniEngine:
-    """AsyncOmni in process."""
+class VllmOmniEngine(InProcessEngine):
+    """AsyncOmni in process; text comes from the text stage and audio from the audio stage."""
 
     def __init__(self, settings: VllmOmniSettings, hook: pluggy.HookRelay) -> None:
-        self._settings = settings
+        super().__init__(settings)
+        self._omni_settings = settings
         self._hook = hook
 
     @property
-    def context_window(self) -> int:
-        raise NotImplementedError
+    def _client(self) -> Any:
+        return self._omni
 
-    async def start(self) -> None:
-        raise NotImplementedError
+    def _load(self) -> None:
+        from vllm_omni.entrypoints.async_omni import AsyncOmni  # noqa: PLC0415 - heavy, and only here
 
-    async def close(self) -> None:
-        raise NotImplementedError
+        settings = self._omni_settings
+        self._omni = AsyncOmni(
+            model=settings.model,
+            deploy_config=settings.deploy_config,
+            stage_overrides=settings.stage_overrides or None,
+            **settings.engine_args,
+        )
+        self._stages = stages_of(self._omni)
 
-    async def check_health(self) -> None:
-        raise NotImplementedError
+    def _unload(self) -> None:
+        self._omni.shutdown()
 
-    async def count_tokens(self, prompt: ChatPrompt) -> int:
-        raise NotImplementedError
+    async def _submit(self, request: GenerateRequest, rendered: Rendered, tools: ToolCalls | None) -> Outputs:
+        speaks = "audio" in request.modalities and not forces_a_tool(request.prompt)
+        stream = self._omni.generate(
+            rendered.engine_input,
+            request_id=request.request_id,
+            sampling_params_list=sampling_params(self._omni.default_sampling_params_list, self._stages, request, tools, self._hook),
+            output_modalities=["text", "audio"] if speaks else ["text"],
+        )
+        return await _Submitted.begin(stream)
 
-    async def generate(self, request: GenerateRequest) -> AsyncGenerator[ChatDelta, None]:
-        raise NotImplementedError
-        yield
+    def _read(self, output: Any, completion: Completion) -> Iterable[ChatDelta]:
+        if output.final_output_type == "text":
+            for made in output.outputs:
+                yield from completion.read(made.text or "", made.token_ids, made.finish_reason, output.num_cached_tokens)
+        elif output.final_output_type == "audio" and not completion.silences:
+            payload = output.multimodal_output or {}
+            samples = samples_of(payload.get("audio"))
+            if samples.size:
+                yield ChatDelta(audio=samples, rate=rate_of(payload))
 
-    async def abort(self, request_id: str) -> None:
-        raise NotImplementedError
+
+class _Submitted:
+    """The outputs of a request that AsyncOmni has taken."""
+
+    def __init__(self, stream: AsyncGenerator[Any, None], first: asyncio.Task[Any]) -> None:
+        self._stream = stream
+        self._first: asyncio.Task[Any] | None = first
+
+    @classmethod
+    async def begin(cls, stream: AsyncGenerator[Any, None]) -> _Submitted:
+        """Hand the request over: AsyncOmni does that before it first waits, so in the first step of this task."""
+        first = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0)
+        if first.done() and (error := first.exception()) is not None:
+            raise error
+        return cls(stream, first)
+
+    def __aiter__(self) -> _Submitted:
+        return self
+
+    async def __anext__(self) -> Any:
+        if self._first is None:
+            return await anext(self._stream)
+        first, self._first = self._first, None
+        return await first
+
+    async def aclose(self) -> None:
+        if self._first is not None:
+            self._first.cancel()
+            await asyncio.gather(self._first, return_exceptions=True)
+        await self._stream.aclose()

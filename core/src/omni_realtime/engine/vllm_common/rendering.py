@@ -1,0 +1,89 @@
+"""Prompts rendered by vLLM's own renderer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from omni_realtime.chat import ChatPrompt
+from omni_realtime.engine.vllm_common.messages import audio_parts, chat_messages, tool_definitions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """A prompt as the engine takes it."""
+
+    engine_input: dict[str, Any]
+    tokens: int
+    """Its length, multimodal tokens expanded."""
+    audio_spans: tuple[tuple[int, int], ...] = ()
+    """Where its audio lies: offset and length in tokens."""
+
+    @property
+    def audio_tokens(self) -> int:
+        """How many of the tokens are audio."""
+        return sum(length for _, length in self.audio_spans)
+
+    def audio_tokens_before(self, position: int) -> int:
+        """How many of the first ``position`` tokens are audio."""
+        return sum(max(0, min(length, position - offset)) for offset, length in self.audio_spans)
+
+
+class PromptRenderer:
+    """Wraps the renderer of a running engine.
+
+    The renderer keeps a *sender cache*: it remembers which audio it has given to the engine and sends it no second time. A render through
+    that cache must be submitted, or be undone by ``forget``; a speculative one goes through a cache of its own.
+    """
+
+    def __init__(self, renderer: Any, chat_template: str | None) -> None:
+        self._renderer = renderer
+        self._chat_template = chat_template
+
+    async def measure(self, prompt: ChatPrompt) -> int:
+        """The length of a prompt in tokens, whatever it is, without a trace in the sender cache."""
+        unlimited = replace(self._renderer.default_chat_tok_params, max_total_tokens=None)
+        return (await self._render(prompt, unlimited, skip_mm_cache=True)).tokens
+
+    async def render(self, prompt: ChatPrompt) -> Rendered:
+        """Render through the sender cache; what is returned must be submitted in the order of the renders.
+
+        Raises:
+            vllm.exceptions.VLLMValidationError: if the prompt is too long already before its audio is expanded, or cannot be rendered.
+        """
+        return await self._render(prompt, self._renderer.default_chat_tok_params, skip_mm_cache=False)
+
+    async def forget(self) -> None:
+        """Empty the sender cache, so that all audio is sent anew.
+
+        Taking out single entries would not do: the engine's cache follows the order of use of this one to know what both drop first.
+        """
+        await self._renderer.clear_mm_cache_async()
+
+    async def _render(self, prompt: ChatPrompt, tok_params: Any, *, skip_mm_cache: bool) -> Rendered:
+        _, dict_prompt = await self._renderer.render_messages_async(chat_messages(prompt), self._chat_params(prompt))
+        audio = audio_parts(prompt)
+        if audio:
+            dict_prompt["multi_modal_data"]["audio"] = [(part.samples, part.rate) for part in audio]
+        (tokens_prompt,) = await self._renderer.tokenize_prompts_async([dict_prompt], tok_params)
+        engine_input = await self._renderer.process_for_engine_async(tokens_prompt, time.time(), skip_mm_cache=skip_mm_cache)
+        engine_input.update({name: _own(value) for name, value in prompt.engine_info.items()})
+        spans = engine_input.get("mm_placeholders", {}).get("audio", ())
+        return Rendered(
+            engine_input=engine_input,
+            tokens=len(engine_input["prompt_token_ids"]),
+            audio_spans=tuple((span.offset, span.length) for span in spans),
+        )
+
+    def _chat_params(self, prompt: ChatPrompt) -> Any:
+        from vllm.renderers import ChatParams  # noqa: PLC0415 - vLLM is there once an engine runs
+
+        kwargs = {"add_generation_prompt": True, **prompt.template_kwargs, "tools": tool_definitions(prompt) or None}
+        return ChatParams(chat_template=self._chat_template or prompt.chat_template, chat_template_kwargs=kwargs)
+
+
+def _own(value: Any) -> Any:
+    """A mapping of the request's own: the engine adds to what it is given."""
+    return dict(value) if isinstance(value, Mapping) else value
