@@ -16,7 +16,7 @@ MANIFESTS := pyproject.toml core/pyproject.toml hostapp/pyproject.toml plugins/l
 .PHONY: serve test test-fast test-engine lint coverage benchmarks clean
 
 serve: .venv/.serve
-	$(BIN)/omni-realtime serve deployments/local.yaml --host $(HOST) --port $(PORT)
+	@$(BIN)/omni-realtime serve deployments/local.yaml --host $(HOST) --port $(PORT)
 
 test: .venv/.test lint coverage test-engine
 
@@ -47,18 +47,18 @@ benchmarks: .venv/.test
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 .venv/bin/python:
-	$(PYTHON) -m venv .venv
-	$(PIP) install --upgrade "pip>=25.1"
+	@$(PYTHON) -m venv .venv
+	@$(PIP) install --upgrade "pip>=25.1"
 
 .venv/.serve: $(MANIFESTS) | .venv/bin/python
 	@echo "Setting up .venv: about a minute, once."
-	$(PIP) install -e core -e hostapp -e plugins/local --group examples
-	PIP_QUIET=1 $(BIN)/python -m omni_realtime_local.install
-	touch $@
+	@$(PIP) install -e core -e hostapp -e plugins/local --group examples
+	@PIP_QUIET=1 $(BIN)/python -m omni_realtime_local.install
+	@touch $@
 
 .venv/.test: .venv/.serve
-	$(PIP) install --group test
-	touch $@
+	@$(PIP) install --group test
+	@touch $@
 
 # torchcodec, triton and torchaudio's libraries are CUDA builds; torchaudio's Python part is needed and works without.
 .venv-engine/.ready: $(wildcard $(ENGINE_SUPPORT)/requirements*.txt) $(addsuffix /pyproject.toml,$(ENGINE_DISTRIBUTIONS))
@@ -72,7 +72,7 @@ benchmarks: .venv/.test
 	$(ENGINE_PIP) install --no-deps -r $(ENGINE_SUPPORT)/requirements-vocoder.txt
 	$(ENGINE_PIP) uninstall --yes torchcodec triton
 	find .venv-engine/lib/python3.11/site-packages/torchaudio -name '*.so' -delete
-	touch $@
+	@touch $@
 
 clean:
 	rm -rf .venv .venv-engine .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

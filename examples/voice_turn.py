@@ -22,10 +22,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from openai import APIConnectionError, AsyncOpenAI
+from openai import AsyncOpenAI
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
 from openai.types.realtime import RealtimeAudioConfigInputParam, RealtimeServerEvent, RealtimeSessionCreateRequestParam
 from openai.types.realtime.realtime_audio_input_turn_detection_param import RealtimeAudioInputTurnDetectionParam
+from websockets.exceptions import InvalidStatus
 
 RATE = 24000
 CHUNK_MS = 40
@@ -52,6 +53,8 @@ class Turn:
 
 def read_wav(path: Path) -> bytes:
     """Return the PCM16 of a mono WAV at 24 kHz."""
+    if not path.is_file():
+        sys.exit(f"{path}: there is no such file.")
     with wave.open(str(path)) as file:
         if (file.getnchannels(), file.getsampwidth(), file.getframerate()) != (1, 2, RATE):
             sys.exit(f"{path}: send 16-bit mono at 24 kHz; convert with: sox {path} -b 16 -c 1 -r 24000 converted.wav")
@@ -202,8 +205,10 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         asyncio.run(converse(arguments))
-    except (OSError, APIConnectionError) as error:
-        sys.exit(f"No server answers at {arguments.url} ({error}). Start one with: make serve")
+    except ConnectionRefusedError:
+        sys.exit(f"No server answers at {arguments.url}. Start one with: make serve")
+    except InvalidStatus as error:
+        sys.exit(f"The server refused: HTTP {error.response.status_code} {error.response.body.decode()}")
 
 
 if __name__ == "__main__":

@@ -399,27 +399,27 @@ def test_retry_after_is_kept_where_a_conversation_can_wait_so_long(server, talk,
 
 
 @pytest.mark.parametrize(
-    ("status", "error", "code", "words"),
+    ("status", "error", "failure"),
     [
-        (400, {"message": "At most 4 audio(s) may be provided in one prompt.", "code": 400}, "engine_refused", r"400\): At most 4 audio"),
-        (400, {"message": "This model's maximum context length is 2048 tokens.", "code": 400}, "context_length_exceeded", "longer"),
-        (400, {"message": "x", "param": "input_tokens", "code": 400}, "context_length_exceeded", "longer"),
-        (400, {"message": "x", "code": "context_length_exceeded"}, "context_length_exceeded", "longer"),
-        (401, {"message": f"Incorrect API key provided: {SECRET}"}, "engine_refused", "refuses the host's key"),
-        (404, {"message": "The model `tiny` does not exist."}, "engine_refused", "does not exist"),
-        (422, {"message": "Bad input: 'Hello there, how are you?'"}, "engine_refused", r"\(HTTP 422\)\.$"),
-        (422, {"message": "Bad input: 'there, how are you' is wrong"}, "engine_refused", r"\(HTTP 422\)\.$"),
-        (500, {"message": "/usr/lib/python: CUDA error"}, "engine_unavailable", r"failed \(HTTP 500\)"),
+        (400, {"message": "At most 4 audio(s) may be provided in one prompt.", "code": 400}, ("engine_refused", r"400\): At most 4 audio")),
+        (400, {"message": "This model's maximum context length is 2048 tokens.", "code": 400}, ("context_length_exceeded", "longer")),
+        (400, {"message": "x", "param": "input_tokens", "code": 400}, ("context_length_exceeded", "longer")),
+        (400, {"message": "x", "code": "context_length_exceeded"}, ("context_length_exceeded", "longer")),
+        (401, {"message": f"Incorrect API key provided: {SECRET}"}, ("engine_refused", "refuses the host's key")),
+        (404, {"message": "The model `tiny` does not exist."}, ("engine_refused", "does not exist")),
+        (422, {"message": "Bad input: 'Hello there, how are you?'"}, ("engine_refused", r"\(HTTP 422\)\.$")),
+        (422, {"message": "Bad input: 'there, how are you' is wrong"}, ("engine_refused", r"\(HTTP 422\)\.$")),
+        (500, {"message": "/usr/lib/python: CUDA error"}, ("engine_unavailable", r"failed \(HTTP 500\)")),
     ],
 )
-def test_an_error_body_becomes_an_error_that_quotes_no_prompt_and_no_key(server, talk, status, error, code, words):
+def test_an_error_body_becomes_an_error_that_quotes_no_prompt_and_no_key(server, talk, status, error, failure):
     server.answers = [JSONResponse({"error": error}, status_code=status)]
 
     async def test(engine):
-        failure = await fails(engine, code, words)
-        assert SECRET not in failure.message
-        assert "/usr" not in failure.message
-        assert "there, how" not in failure.message
+        told = (await fails(engine, *failure)).message
+        assert SECRET not in told
+        assert "/usr" not in told
+        assert "there, how" not in told
         assert len(server.bodies) == 1
 
     talk(test)
@@ -662,20 +662,20 @@ def test_fifty_answers_at_once_do_not_mix_and_share_a_pool(server, talk):
 
 
 @pytest.mark.parametrize(
-    ("models", "settings", "words"),
+    ("models", "words"),
     [
-        ({"data": [{"id": "other", "max_model_len": 5}]}, {}, "does not serve 'tiny'; it serves other"),
-        ({"data": [{"id": "tiny"}]}, {}, "set context_window"),
-        ({"data": [{"id": "tiny", "max_model_len": 0}]}, {}, "no list of models"),
-        ({"object": "?"}, {}, "no list of models"),
+        ({"data": [{"id": "other", "max_model_len": 5}]}, "does not serve 'tiny'; it serves other"),
+        ({"data": [{"id": "tiny"}]}, "set context_window"),
+        ({"data": [{"id": "tiny", "max_model_len": 0}]}, "no list of models"),
+        ({"object": "?"}, "no list of models"),
     ],
 )
-def test_start_says_what_the_server_lacks(server, connect, run, models, settings, words):
+def test_start_says_what_the_server_lacks(server, connect, run, models, words):
     server.models = JSONResponse(models)
 
     async def test():
         with pytest.raises(EngineError, match=words):
-            async with connect(**settings):
+            async with connect():
                 pass
 
     run(test)

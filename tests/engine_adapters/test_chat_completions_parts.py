@@ -20,7 +20,7 @@ SECTION = {"type": "chat_completions", "base_url": "http://127.0.0.1:8000/v1/", 
 
 
 @given(
-    st.lists(st.lists(st.text(st.characters(exclude_characters="\r\n")), min_size=1, max_size=3), max_size=5),
+    st.lists(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n")), min_size=1, max_size=3), max_size=5),
     st.sampled_from(["\n", "\r\n", "\r"]),
     st.lists(st.integers(0, 500)),
 )

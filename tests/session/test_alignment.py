@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from omni_realtime.session.alignment import Alignment
 
-RATE = 1000
 texts = st.text(st.sampled_from("ab ,.é日本語ル"), min_size=1, max_size=12)
 
 
@@ -28,7 +29,7 @@ def test_what_is_heard_is_a_growing_prefix(pieces: list[tuple[str, int]], *, mar
         alignment = Alignment()
     heard = [alignment.heard(transcript, sample, total) for sample in range(total + 1)]
     assert heard[0] == ""
-    for less, more in zip(heard, heard[1:], strict=False):
+    for less, more in pairwise(heard):
         assert more.startswith(less)
     assert all(transcript.startswith(prefix) for prefix in heard)
     assert total == 0 or heard[-1].rstrip() == transcript.rstrip()

@@ -49,7 +49,10 @@ def index(events: Events, kind: str, count: int = 0) -> int:
 
 
 def drop(kind: str, count: int = 0) -> Callable[[Events], None]:
-    return lambda events: events.pop(index(events, kind, count)) and None
+    def spoil(events: Events) -> None:
+        del events[index(events, kind, count)]
+
+    return spoil
 
 
 def twice(kind: str, count: int = 0) -> Callable[[Events], None]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from omni_realtime.chat import AudioPart, ChatDelta, TextPart, ToolCall
+from omni_realtime.engine.port import EngineError
 from omni_realtime.testing import call_reply, spoken_reply, text_reply, tone
 
 WORDS = "one two three four five six seven eight nine ten"
@@ -328,6 +329,20 @@ def test_a_transcription_of_a_deleted_item_is_ignored(connect: Any) -> None:
     client.delete(item_id)
     assert client.session.transcribed(item_id, "late", client.now) == []
     assert client.session.transcription_failed(item_id, "x", "y", client.now) == []
+
+
+def test_a_transcription_that_fails_is_told_and_the_audio_stays(connect: Any) -> None:
+    def fail(request: Any) -> str:
+        raise EngineError("Too quiet.", code="too_quiet")
+
+    session = {"audio": {"input": {"transcription": {"model": "ears"}, "turn_detection": None}}}
+    client = connect(text_reply("Hi"), session=session, text=True, transcript=fail)
+    client.append(bytes(9600))
+    client.commit()
+    failed = client.last("conversation.item.input_audio_transcription.failed")
+    assert (failed["item_id"], failed["content_index"], failed["error"]["code"]) == (client.items[0], 0, "too_quiet")
+    client.create()
+    assert isinstance(client.turns[0].messages[0].content[0], AudioPart)
 
 
 def test_a_late_transcription_is_in_the_next_prompt(connect: Any) -> None:

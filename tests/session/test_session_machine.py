@@ -475,7 +475,7 @@ class SessionMachine(RuleBasedStateMachine):
 
 TestSessionMachine = SessionMachine.TestCase
 TestSessionMachine.settings = settings(
-    max_examples=int(os.environ.get("SESSION_EXAMPLES", "150")),
+    max_examples=int(os.environ.get("SESSION_EXAMPLES", "100")),
     stateful_step_count=60,
     deadline=None,
     suppress_health_check=list(HealthCheck),
