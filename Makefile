@@ -10,7 +10,7 @@ ENGINE_PYTHON ?= python3.11
 ENGINE_BIN := .venv-engine/bin
 ENGINE_PIP := $(ENGINE_BIN)/python -m pip --quiet --disable-pip-version-check
 ENGINE_SUPPORT := tests/engine/support
-ENGINE_DISTRIBUTIONS := core hostapp $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml))
+DISTRIBUTIONS := core hostapp $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml))
 MANIFESTS := pyproject.toml core/pyproject.toml hostapp/pyproject.toml plugins/local/pyproject.toml $(wildcard plugins/local/src/omni_realtime_local/*.txt)
 
 .PHONY: serve test test-fast test-engine lint coverage benchmarks clean
@@ -25,8 +25,7 @@ test-fast: .venv/.test
 
 # The adapters on the real vLLM-Omni engine, with tiny random models on the CPU: about three minutes to install, once, and ten to run.
 test-engine: .venv-engine/.ready
-	OMNI_REALTIME_ENGINE_TESTS=1 OMP_NUM_THREADS=1 \
-	PYTHONPATH=$(CURDIR)/$(ENGINE_SUPPORT)/site:$(CURDIR)/$(ENGINE_SUPPORT)/plugin:$(CURDIR)/$(ENGINE_SUPPORT) \
+	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR)/$(ENGINE_SUPPORT)/site:$(CURDIR)/$(ENGINE_SUPPORT)/plugin:$(CURDIR)/$(ENGINE_SUPPORT) \
 	HF_HOME=$(CURDIR)/.venv-engine/huggingface HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 VLLM_ENABLE_V1_MULTIPROCESSING=0 \
 	$(ENGINE_BIN)/python -m pytest tests/engine
 
@@ -56,19 +55,19 @@ benchmarks: .venv/.test
 	@PIP_QUIET=1 $(BIN)/python -m omni_realtime_local.install
 	@touch $@
 
-.venv/.test: .venv/.serve
-	@$(PIP) install --group test
+.venv/.test: .venv/.serve $(addsuffix /pyproject.toml,$(DISTRIBUTIONS))
+	@$(PIP) install $(addprefix -e ,$(DISTRIBUTIONS)) --group test
 	@touch $@
 
 # torchcodec, triton and torchaudio's libraries are CUDA builds; torchaudio's Python part is needed and works without.
-.venv-engine/.ready: $(wildcard $(ENGINE_SUPPORT)/requirements*.txt) $(addsuffix /pyproject.toml,$(ENGINE_DISTRIBUTIONS))
+.venv-engine/.ready: $(wildcard $(ENGINE_SUPPORT)/requirements*.txt) $(addsuffix /pyproject.toml,$(DISTRIBUTIONS))
 	@test "$$(uname -sm)" = "Linux x86_64" || { echo "make test-engine needs Linux on x86_64: vLLM-Omni's CPU engine is built for it." >&2; exit 1; }
 	@$(ENGINE_PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
 	  { echo "make test-engine needs Python 3.11, and $(ENGINE_PYTHON) is not: install it, or name it with ENGINE_PYTHON=/path/to/python3.11." >&2; exit 1; }
 	@echo "Setting up .venv-engine: about three minutes and 3.5 GB, once."
 	$(ENGINE_PYTHON) -m venv --clear .venv-engine
 	$(ENGINE_PIP) install --upgrade "pip>=25.1"
-	$(ENGINE_PIP) install -r $(ENGINE_SUPPORT)/requirements.txt $(addprefix -e ,$(ENGINE_DISTRIBUTIONS))
+	$(ENGINE_PIP) install -r $(ENGINE_SUPPORT)/requirements.txt $(addprefix -e ,$(DISTRIBUTIONS))
 	$(ENGINE_PIP) install --no-deps -r $(ENGINE_SUPPORT)/requirements-vocoder.txt
 	$(ENGINE_PIP) uninstall --yes torchcodec triton
 	find .venv-engine/lib/python3.11/site-packages/torchaudio -name '*.so' -delete

@@ -25,7 +25,7 @@ SETTINGS = SessionSettings(
 
 
 def session(**audio: object) -> Session:
-    made = Session(SETTINGS, token="0123456789ab", now=0.0, epoch_now=0)
+    made = Session(SETTINGS, token="0123456789ab", now=0.0, epoch_now=0)  # noqa: S106 - makes ids, no secret
     made.receive(SessionUpdate(session={"type": "realtime", "audio": audio}), 0.0)
     return made
 

@@ -76,6 +76,14 @@ def test_text_ahead_of_a_mark_that_is_not_in_the_transcript_is_ignored() -> None
     assert alignment.heard("Hello there.", 500, 1000) == "Hello"
 
 
+def test_white_space_of_a_mark_may_differ() -> None:
+    alignment = Alignment()
+    transcript = "Hello\n\nthere.  How are you?"
+    alignment.mark(" Hello there. How", transcript, 0)
+    alignment.mark("are you?", transcript, 1000)
+    assert alignment.heard(transcript, 1000, 2000) == "Hello\n\nthere.  How"
+
+
 def test_nothing_is_heard_of_no_audio() -> None:
     assert Alignment().heard("Hello there.", 0, 0) == ""
 

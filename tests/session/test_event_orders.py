@@ -192,6 +192,18 @@ def test_order_G_without_interruption_the_response_goes_on(connect: Any, types: 
     assert len(client.of("response.created")) == 1, "no second response beside the first"
 
 
+def test_order_G_a_response_that_begins_while_the_user_speaks_gives_way_to_the_turn(connect: Any, types: Any) -> None:
+    """A tool's output may come amid the user's speech; the turn must not stay without an answer."""
+    client = connect(HELLO, autoplay=False)
+    client.speak(0.5)
+    client.create()
+    client.play(1)
+    told = client.speak(0.0, 1.0)
+    assert types(told) == ["input_audio_buffer.speech_stopped", *COMMITTED, *SPEECH_CLOSED, "response.done", "response.created"]
+    assert told[-2]["response"]["status_details"]["reason"] == "turn_detected"
+    assert client.play()[-1]["response"]["status"] == "completed"
+
+
 @pytest.mark.parametrize("played", [0, 2])
 def test_order_H_cancel(connect: Any, types: Any, played: int) -> None:
     client = connect(HELLO, autoplay=False)

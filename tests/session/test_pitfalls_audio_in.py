@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omni_realtime.audio import FORMATS, resample
-from omni_realtime.protocol import decode
+from omni_realtime.protocol import ServerVad, decode
 from omni_realtime.session import Score
 from omni_realtime.session.input_buffer import InputBuffer
+from omni_realtime.session.turn_detector import TurnDetector
 from omni_realtime.testing import spoken_reply, text_reply, tone
 
 SPEAKING = [part for _ in range(3) for part in (0.4, 0.9)]
@@ -317,10 +318,39 @@ def test_the_announced_id_of_a_speech_is_not_free(connect: Any) -> None:
 
 def test_an_id_that_the_server_would_make_next_may_be_the_clients(connect: Any) -> None:
     client = connect(spoken_reply("Hi", tone(0.1)))
-    for number in range(200):
-        client.say("mine", item_id=f"item_0123456789ab{number:x}") if number % 3 == 0 else None
+    ahead = 80
+    for number in range(ahead // 2):
+        client.say("mine", item_id=f"item_0123456789ab{ahead + number:x}")
     client.speak(0.5, 1.0)
-    assert len(set(client.items)) == len(client.items) == 69
+    assert len(set(client.items)) == len(client.items) == ahead // 2 + 2
+
+
+def test_speech_events_alone_where_the_detector_neither_answers_nor_interrupts(connect: Any) -> None:
+    client = connect(NOTHING, autoplay=False)
+    client.update_input(turn_detection={"create_response": False, "interrupt_response": False})
+    client.create()
+    client.speak(0.5, 1.0)
+    assert len(client.of("input_audio_buffer.committed")) == 1
+    assert len(client.of("response.created")) == 1
+    assert client.of("response.done") == []
+
+
+@pytest.mark.parametrize(
+    ("frames", "changes"),
+    [
+        ([0.5], {0: "started"}),
+        ([0.49], {}),
+        ([0.9, 0.4, 0.4, 0.4, 0.4], {0: "started"}),
+        ([0.9, 0.3, 0.4, 0.4], {0: "started", 3: "stopped"}),
+        ([0.9, 0.3, 0.3, 0.6, 0.3, 0.3, 0.3], {0: "started", 6: "stopped"}),
+        ([0.9, math.nan, math.nan, math.nan, math.nan, 0.9], {0: "started", 3: "stopped", 5: "started"}),
+    ],
+)
+def test_speech_goes_on_while_the_probability_is_little_below_the_threshold(frames: list[float], changes: dict[int, str]) -> None:
+    detector = TurnDetector(32.0)
+    vad = ServerVad(silence_duration_ms=96)
+    told = [detector.feed(probability, vad) for probability in frames]
+    assert {index: change for index, change in enumerate(told) if change} == changes
 
 
 def test_a_buffer_without_a_detector_makes_no_frames() -> None:

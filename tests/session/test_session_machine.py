@@ -450,10 +450,13 @@ class SessionMachine(RuleBasedStateMachine):
 
     @invariant()
     def what_is_kept_is_bounded(self) -> None:
-        entries = list(self.session._conversation)
-        settled = [entry for entry in entries if entry.item.status != "in_progress"]
-        if len(settled) == len(entries) and entries:
-            assert sum(entry.kept_bytes for entry in entries) <= LIMITS.conversation_audio_bytes + entries[-1].kept_bytes
+        conversation = self.session._conversation
+        kept = {entry.item.id: entry.kept_bytes for entry in conversation if entry.item.status != "in_progress" and entry.kept_bytes}
+        assert conversation._audio.items() >= kept.items()
+        assert conversation._kept_bytes == sum(conversation._audio.values())
+        assert conversation._kept_bytes <= LIMITS.conversation_audio_bytes or len(conversation._audio) == 1
+        assert conversation.text_bytes == sum(conversation._text.values())
+        assert conversation._text.keys() == set(self.order.items)
         buffer = self.session._intake._buffer
         assert 0 <= buffer.retained_bytes <= 3 * LIMITS.input_buffer_bytes  # appended as one byte a sample, counted as two
         assert buffer.start <= buffer.received

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 from omni_realtime.chat import ChatPrompt, Turn
@@ -66,18 +66,35 @@ def resolve(deployment: Deployment, plugin: Plugin) -> Adapter:
     Raises:
         PluginHookError: if a hook raises.
         PluginContractError: if a hook answers something else than its specification says.
+        PluginError: if the plugin that is to lend a detector or transcriber cannot be loaded.
     """
-    capabilities = _expect(plugin, "realtime_capabilities", _ask(plugin, "realtime_capabilities", deployment), Capabilities)
-    has_detector = "server_vad" in capabilities.turn_detection
+    ears, writer = _lender(deployment, deployment.detector), _lender(deployment, deployment.transcriber)
+    capabilities = _capabilities(plugin, deployment)
+    if ears:
+        capabilities = replace(capabilities, turn_detection=("server_vad",))
+    if writer:
+        lent = _capabilities(*writer)
+        capabilities = replace(
+            capabilities, transcription_models=lent.transcription_models, transcription_languages=lent.transcription_languages
+        )
     return Adapter(
         deployment=deployment,
         plugin=plugin,
         capabilities=capabilities,
         rates=_rates(plugin, deployment),
         engine=_engine(plugin, deployment),
-        detector=_detector(plugin, deployment) if has_detector else None,
-        transcriber=_transcriber(plugin, deployment) if capabilities.transcription_models else None,
+        detector=_detector(*(ears or (plugin, deployment))) if "server_vad" in capabilities.turn_detection else None,
+        transcriber=_transcriber(*(writer or (plugin, deployment))) if capabilities.transcription_models else None,
     )
+
+
+def _lender(deployment: Deployment, name: str | None) -> tuple[Plugin, Deployment] | None:
+    """Load the plugin that lends its detector or transcriber, with its default settings."""
+    return (load_plugin(name), Deployment(name=deployment.name, plugin=name)) if name else None
+
+
+def _capabilities(plugin: Plugin, deployment: Deployment) -> Capabilities:
+    return _expect(plugin, "realtime_capabilities", _ask(plugin, "realtime_capabilities", deployment), Capabilities)
 
 
 def _problems(plugin: Plugin, deployment: Deployment) -> list[Problem]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +19,12 @@ class Deployment:
     """The plugin's and its engine's settings, as the configuration file holds them; each plugin validates its own."""
     session: Mapping[str, Any] = field(default_factory=dict)
     """Session defaults: a partial ``session`` object of the Realtime API."""
+    detector: str | None = None
+    """Another plugin whose speech detector this deployment uses, for ``server_vad``."""
+    transcriber: str | None = None
+    """Another plugin whose transcriber this deployment uses, for input transcription."""
+    on_active_response: Literal["refuse", "replace"] = "refuse"
+    """What a ``response.create`` during a response does: ``refuse``, as the API does, or ``replace`` it if the new one can be served."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

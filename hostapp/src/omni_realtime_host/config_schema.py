@@ -7,7 +7,7 @@ import os
 import re
 import ssl
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
@@ -127,10 +127,16 @@ class DeploymentConfig(_Section):
     """The plugin's own settings."""
     session: dict[str, Any] = Field(default_factory=dict)
     """Session defaults: a part of the API's session object."""
+    detector: str | None = None
+    """Another plugin whose speech detector serves ``server_vad``."""
+    transcriber: str | None = None
+    """Another plugin whose transcriber serves input transcription."""
+    on_active_response: Literal["refuse", "replace"] = "refuse"
+    """Whether a ``response.create`` during a response is refused, as the API does, or replaces it."""
 
     def deployment(self) -> Deployment:
         """Return what plugins are told of this deployment."""
-        return Deployment(name=self.name, plugin=self.plugin, settings=self.settings, session=self.session)
+        return Deployment(**dict(self))
 
 
 class Config(_Section):

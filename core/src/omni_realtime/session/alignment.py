@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from unicodedata import east_asian_width
 
@@ -24,11 +25,11 @@ class Alignment:
         self._spans: list[_Span] = []
 
     def mark(self, spoken: str, transcript: str, sample: int) -> None:
-        """Note that ``spoken`` is heard from ``sample`` on; a text that is not in the transcript is ignored."""
-        spoken = spoken.strip()
-        start = transcript.find(spoken, self._spans[-1].text_end if self._spans else 0)
-        if spoken and start >= 0:
-            self._spans.append(_Span(start, start + len(spoken), sample))
+        """Note that ``spoken`` is heard from ``sample`` on; a text that is not in the transcript, white space apart, is ignored."""
+        words = r"\s+".join(map(re.escape, spoken.split()))
+        found = re.compile(words).search(transcript, self._spans[-1].text_end if self._spans else 0)
+        if words and found:
+            self._spans.append(_Span(*found.span(), sample))
 
     def heard(self, transcript: str, sample: int, total: int) -> str:
         """Return the words of ``transcript`` that are wholly heard after ``sample`` of ``total`` samples."""

@@ -68,6 +68,13 @@ class Conversation:
         self._audio_bytes = audio_bytes
         self._entries: dict[str, Entry] = {}
         self._order: list[str] = []
+        self._calls: dict[str, Entry] = {}
+        self._outputs: dict[str, Entry] = {}
+        self._text: dict[str, int] = {}
+        self._audio: dict[str, int] = {}
+        self.text_bytes = 0
+        """Characters of the text that clients brought, about its size in memory."""
+        self._kept_bytes = 0
 
     def __contains__(self, item_id: object) -> bool:
         return item_id in self._entries
@@ -85,9 +92,16 @@ class Conversation:
     def insert(self, entry: Entry, after: str | None = None) -> None:
         """Put an entry behind the item ``after``, at the front for ``root``, at the end for ``None``."""
         at = len(self._order) if after is None else 0 if after == "root" else self._order.index(after) + 1
-        self._order.insert(at, entry.item.id)
-        self._entries[entry.item.id] = entry
-        self.bound_audio()
+        item = entry.item
+        self._order.insert(at, item.id)
+        self._entries[item.id] = entry
+        if isinstance(item, FunctionCall):
+            self._calls[item.call_id] = entry
+        elif isinstance(item, FunctionCallOutput):
+            self._outputs[item.call_id] = entry
+        self._text[item.id] = _text_size(item)
+        self.text_bytes += self._text[item.id]
+        self.weigh(entry)
 
     def predecessor(self, item_id: str) -> str | None:
         """The id of the item before this one; ``None`` at the front."""
@@ -101,35 +115,40 @@ class Conversation:
 
     def delete(self, item_id: str) -> None:
         """Take an item out."""
-        del self._entries[item_id]
+        item = self._entries.pop(item_id).item
         self._order.remove(item_id)
+        if isinstance(item, FunctionCall):
+            del self._calls[item.call_id]
+        elif isinstance(item, FunctionCallOutput):
+            del self._outputs[item.call_id]
+        self.text_bytes -= self._text.pop(item_id)
+        self._kept_bytes -= self._audio.pop(item_id, 0)
 
-    def bound_audio(self) -> None:
-        """Let the oldest audio go until what is kept is within the bound; the newest item always keeps its own."""
-        excess = sum(entry.kept_bytes for entry in self) - self._audio_bytes
-        for item_id in self._order[:-1]:
-            if excess <= 0:
-                return
-            excess -= self._entries[item_id].kept_bytes
-            self._entries[item_id].forget_audio()
+    def weigh(self, entry: Entry) -> None:
+        """Take note of an entry's audio, then let the oldest audio go until all is within the bound; the newest stays."""
+        item_id, kept = entry.item.id, entry.kept_bytes
+        self._kept_bytes += kept - self._audio.get(item_id, 0)
+        if kept:
+            self._audio[item_id] = kept
+        else:
+            self._audio.pop(item_id, None)
+        while self._kept_bytes > self._audio_bytes and len(self._audio) > 1:
+            oldest = next(iter(self._audio))
+            self._kept_bytes -= self._audio.pop(oldest)
+            self._entries[oldest].forget_audio()
 
-    @property
-    def text_bytes(self) -> int:
-        """Characters of text in all items, about their size in memory."""
-        return sum(_text_size(entry.snapshot()) for entry in self)
-
-    def call(self, call_id: str) -> FunctionCall | None:
+    def call(self, call_id: str) -> Entry | None:
         """The function call with this id."""
-        return next((entry.item for entry in self if isinstance(entry.item, FunctionCall) and entry.item.call_id == call_id), None)
+        return self._calls.get(call_id)
 
-    def output_of(self, call_id: str) -> FunctionCallOutput | None:
+    def output_of(self, call_id: str) -> Entry | None:
         """The output that answers this call."""
-        return next((entry.item for entry in self if isinstance(entry.item, FunctionCallOutput) and entry.item.call_id == call_id), None)
+        return self._outputs.get(call_id)
 
 
 def _text_size(item: Item) -> int:
     if isinstance(item, FunctionCall):
-        return len(item.arguments)
+        return len(item.name) + len(item.arguments)
     if isinstance(item, FunctionCallOutput):
         return len(item.output)
     return sum(

@@ -100,7 +100,8 @@ class Items:
 
     def truncate(self, event: ConversationItemTruncate) -> None:
         """Cut an assistant's speech, finished or not, to what was heard."""
-        speech = self._find(event.item_id, "truncat", "item_truncate_invalid_item_id").speech
+        entry = self._find(event.item_id, "truncat", "item_truncate_invalid_item_id")
+        speech = entry.speech
         if speech is None:
             raise ProtocolError("Only model output audio messages can be truncated", code="unsupported_content_type", param="item_id")
         if event.content_index != 0:
@@ -114,6 +115,7 @@ class Items:
                 f"Audio content of {speech.duration_ms}ms is already shorter than {event.audio_end_ms}ms", code=None, param="audio_end_ms"
             )
         speech.cut(event.audio_end_ms)
+        self._conversation.weigh(entry)
         self._outbox.send(events.ConversationItemTruncated, item_id=event.item_id, content_index=0, audio_end_ms=event.audio_end_ms)
 
     def _find(self, item_id: str, doing: str, code: str) -> Entry:
@@ -132,7 +134,7 @@ class Items:
         if not isinstance(item, FunctionCallOutput):
             return
         call = self._conversation.call(item.call_id)
-        if call is None or call.status != "completed":
+        if call is None or call.item.status != "completed":
             raise ProtocolError(
                 f"Error adding item: no finished function call with call_id '{item.call_id}' is in the conversation.",
                 code="invalid_value",

@@ -58,7 +58,7 @@ class ItemWriter:
         conversation = self._place.conversation
         if conversation is not None and conversation.get(item.id) is self.entry:
             self._outbox.send(events.ConversationItemDone, item=done, previous_item_id=conversation.predecessor(item.id))
-            conversation.bound_audio()
+            conversation.weigh(self.entry)
 
 
 def _message(ids: Ids) -> Message:

@@ -284,10 +284,14 @@ class Session:
 
     def _speech_started(self, change: SpeechStarted) -> None:
         self._outbox.send(events.InputAudioBufferSpeechStarted, item_id=change.item_id, audio_start_ms=change.start_ms)
+        self._interrupt()
+        self._played = None
+
+    def _interrupt(self) -> None:
+        """The user's turn ends the response that runs, unless the session is told otherwise."""
         active = self._responses.active_id
         if active is not None and self._vad is not None and self._vad.interrupt_response:
             self._ended(self._responses.cancel(active, "turn_detected"))
-        self._played = None
 
     def _commit(self, item_id: str, samples: Samples) -> None:
         """Make a user message of audio."""
@@ -300,8 +304,11 @@ class Session:
             self._outbox.add(Transcribe(item_id, key, samples, self._settings.input_rate, transcription.language, transcription.prompt))
 
     def _respond_to_turn(self) -> None:
-        """Answer a detected turn, unless a response that was not to be interrupted still runs."""
-        if self._vad is not None and self._vad.create_response and self._responses.active_id is None:
+        """Answer a detected turn; a response that began while the user spoke gives way if it may, else the turn stays without an answer."""
+        if self._vad is None or not self._vad.create_response:
+            return
+        self._interrupt()
+        if self._responses.active_id is None:
             self._responses.create(self.config, {})
 
     def _idle_timeout(self) -> None:

@@ -18,7 +18,7 @@ class SessionLimits:
     conversation_audio_bytes: int = 256 * 1024 * 1024
     """Audio that the conversation keeps; beyond it the oldest items keep their text alone."""
     conversation_text_bytes: int = 16 * 1024 * 1024
-    """Text that the conversation keeps; beyond it new items of the client are refused."""
+    """Text that a client has in the conversation; beyond it new items of the client are refused."""
     conversation_items: int = 10_000
     """Items of the conversation; beyond it new items of the client are refused."""
     out_of_band_responses: int = 8

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import pluggy
+
 from omni_realtime.chat import ChatDelta, ChatPrompt, GenerateRequest
-from omni_realtime.engine.port import EngineError
+from omni_realtime.engine.port import EngineError, StageInfo
 from omni_realtime.engine.vllm_common import faults
 from omni_realtime.engine.vllm_common.completion import Completion
 from omni_realtime.engine.vllm_common.rendering import PromptRenderer, Rendered
+from omni_realtime.engine.vllm_common.sampling import fit_params
 from omni_realtime.engine.vllm_common.settings import VllmSettings
 from omni_realtime.engine.vllm_common.thread import EngineThread
 from omni_realtime.engine.vllm_common.tools import ToolCalls, load_parser
@@ -50,8 +53,13 @@ class Admitted:
 class InProcessEngine(ABC):
     """An engine of vLLM's on a loop of its own; methods with an underscore run over there."""
 
-    def __init__(self, settings: VllmSettings) -> None:
+    _client: Any = None
+    """The engine: its ``renderer``, ``model_config``, ``check_health``, ``abort`` and ``shutdown``."""
+    _stages: tuple[StageInfo, ...] = ()
+
+    def __init__(self, settings: VllmSettings, hook: pluggy.HookRelay) -> None:
         self._settings = settings
+        self._hook = hook
         self._thread = EngineThread("omni-realtime-engine")
         self._window = 0
 
@@ -67,8 +75,9 @@ class InProcessEngine(ABC):
 
     async def close(self) -> None:
         """End what runs and free the engine."""
-        await self._thread.run(self._stop())
-        await self._thread.stop()
+        if self._thread.running:
+            await self._thread.run(self._stop())
+            await self._thread.stop()
 
     async def check_health(self) -> None:
         """Return while the engine can serve.
@@ -97,41 +106,36 @@ class InProcessEngine(ABC):
         await self._thread.run(self._abort(request_id))
 
     @abstractmethod
-    def _load(self) -> None:
+    def _load(self) -> Any:
         """Make the engine; may block."""
 
     @abstractmethod
-    def _unload(self) -> None:
-        """Shut the engine down; may block."""
-
-    @property
-    @abstractmethod
-    def _client(self) -> Any:
-        """The engine: its ``renderer``, ``model_config``, ``check_health`` and ``abort``."""
+    def _default_params(self) -> list[Any]:
+        """The deployment's sampling parameters of each stage, as deltas and free to be changed."""
 
     @abstractmethod
-    async def _submit(self, request: GenerateRequest, rendered: Rendered, tools: ToolCalls | None) -> Outputs:
+    async def _submit(self, request: GenerateRequest, rendered: Rendered, params: list[Any]) -> Outputs:
         """Hand a request over; once this returns, the engine has it."""
 
     @abstractmethod
     def _read(self, output: Any, completion: Completion) -> Iterable[ChatDelta]:
         """The deltas of one output."""
 
-    def _usage_of_audio(self) -> int:
-        return 0
-
     async def _start(self) -> None:
-        self._load()
-        template = self._settings.chat_template
-        self._renderer = PromptRenderer(self._client.renderer, Path(template).read_text(encoding="utf-8") if template else None)
-        self._window = self._client.model_config.max_model_len
-        self._tokenizer = self._client.renderer.get_tokenizer()
-        self._parser = load_parser(self._settings.tool_parser) if self._settings.tool_parser else None
         self._admission = asyncio.Lock()
+        self._client = self._load()
+        self._window = self._client.model_config.max_model_len
+        self._renderer = PromptRenderer(self._client.renderer, self._chat_template())
+        self._parser = load_parser(self._settings.tool_parser) if self._settings.tool_parser else None
         await asyncio.to_thread(self._client.renderer.warmup_mm)
 
+    def _chat_template(self) -> str | None:
+        path = self._settings.chat_template
+        return Path(path).read_text(encoding="utf-8") if path else None
+
     async def _stop(self) -> None:
-        self._unload()
+        if self._client is not None:
+            self._client.shutdown()
 
     async def _check_health(self) -> None:
         try:
@@ -147,7 +151,7 @@ class InProcessEngine(ABC):
         except Exception as error:
             if faults.is_too_long(error):
                 return self._window + 1
-            raise faults.port_error(error, self._window) from error
+            raise faults.port_error(error) from error
 
     async def _generate(self, request: GenerateRequest) -> AsyncGenerator[ChatDelta, None]:
         try:
@@ -180,36 +184,40 @@ class InProcessEngine(ABC):
                 raise
 
     async def _render_and_submit(self, request: GenerateRequest) -> Admitted:
-        rendered = await self._renderer.render(request.prompt)
+        tools = self._tool_calls(request.prompt)
+        params = fit_params(self._default_params(), self._stages, request, tools, self._hook)
         try:
-            if rendered.tokens >= self._window:
-                raise faults.context_length_exceeded(self._window)
-            tools = self._tool_calls(request.prompt)
-            outputs = await self._submit(request, rendered, tools)
-        except BaseException:
-            await self._forget(rendered)
+            rendered = await self._render(request.prompt)
+            outputs = await self._submit(request, rendered, params)
+        except Exception as error:
+            if not faults.is_too_long(error):
+                await self._renderer.forget()
             raise
         return Admitted(outputs=outputs, completion=Completion(rendered, request.prompt.hidden_text, tools))
+
+    async def _render(self, prompt: ChatPrompt) -> Rendered:
+        rendered = await self._renderer.render(prompt)
+        if rendered.tokens >= self._window:
+            raise faults.context_length_exceeded(self._window)
+        return rendered
 
     def _tool_calls(self, prompt: ChatPrompt) -> ToolCalls | None:
         if not prompt.tools or prompt.tool_choice == "none":
             return None
         if self._parser is None:
             raise EngineError("This model's deployment has no tool parser, so it serves no tools.", code="invalid_prompt")
-        return ToolCalls(self._parser, self._tokenizer, prompt)
-
-    async def _forget(self, rendered: Rendered) -> None:
-        if rendered.audio_spans:
-            await self._renderer.forget()
+        return ToolCalls(self._parser, self._client.renderer.get_tokenizer(), prompt)
 
     async def _fault(self, request: GenerateRequest, error: Exception) -> EngineError:
+        if faults.is_too_long(error):
+            return faults.context_length_exceeded(self._window)
         logger.warning("Generation %s failed: %s", request.request_id, type(error).__name__)
         if faults.is_engine_death(error):
             await self._check_health()
             return EngineError("A part of the engine has died; another takes its place.")
         # Its audio may be the reason: the engine no longer has what the sender cache believes it to have.
         await self._renderer.forget()
-        return faults.port_error(error, self._window)
+        return faults.port_error(error)
 
     async def _abort(self, request_id: str) -> None:
         await self._client.abort(request_id)

@@ -23,10 +23,8 @@ def engine_dead() -> EngineDeadError:
     return EngineDeadError("The engine has died.")
 
 
-def port_error(error: Exception, window: int) -> EngineError:
+def port_error(error: Exception) -> EngineError:
     """The port's error for one of vLLM's, whose own words may quote the prompt and stay inside."""
-    if is_too_long(error):
-        return context_length_exceeded(window)
     if _is_client_error(error):
         return EngineError("The engine cannot take this input.", code="invalid_prompt")
     return EngineError("The engine failed to make this response.")

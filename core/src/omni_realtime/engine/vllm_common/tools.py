@@ -78,7 +78,7 @@ class ToolCalls:
 
 
 def load_parser(name: str) -> type[Any]:
-    """vLLM's parser of this name.
+    """The parser that vLLM has under this name.
 
     Raises:
         TypeError: if there is none.

@@ -14,8 +14,6 @@ from omni_realtime.engine.vllm_common.completion import Completion
 from omni_realtime.engine.vllm_common.engine import InProcessEngine, Outputs
 from omni_realtime.engine.vllm_common.messages import forces_a_tool
 from omni_realtime.engine.vllm_common.rendering import Rendered
-from omni_realtime.engine.vllm_common.tools import ToolCalls
-from omni_realtime.engine.vllm_omni.sampling import sampling_params
 from omni_realtime.engine.vllm_omni.settings import VllmOmniSettings
 from omni_realtime.engine.vllm_omni.stages import stages_of
 
@@ -24,35 +22,34 @@ class VllmOmniEngine(InProcessEngine):
     """AsyncOmni in process; text comes from the text stage and audio from the audio stage."""
 
     def __init__(self, settings: VllmOmniSettings, hook: pluggy.HookRelay) -> None:
-        super().__init__(settings)
+        super().__init__(settings, hook)
         self._omni_settings = settings
-        self._hook = hook
 
-    @property
-    def _client(self) -> Any:
-        return self._omni
-
-    def _load(self) -> None:
+    def _load(self) -> Any:
         from vllm_omni.entrypoints.async_omni import AsyncOmni  # noqa: PLC0415 - heavy, and only here
 
         settings = self._omni_settings
-        self._omni = AsyncOmni(
+        omni = AsyncOmni(
             model=settings.model,
             deploy_config=settings.deploy_config,
             stage_overrides=settings.stage_overrides or None,
             **settings.engine_args,
         )
-        self._stages = stages_of(self._omni)
+        self._stages = stages_of(omni)
+        return omni
 
-    def _unload(self) -> None:
-        self._omni.shutdown()
+    def _default_params(self) -> list[Any]:
+        from vllm_omni.entrypoints.utils import coerce_param_message_types  # noqa: PLC0415 - vLLM-Omni is there by now
 
-    async def _submit(self, request: GenerateRequest, rendered: Rendered, tools: ToolCalls | None) -> Outputs:
+        params: list[Any] = [given.clone() for given in self._client.default_sampling_params_list]
+        return list(coerce_param_message_types(params, is_streaming=True))
+
+    async def _submit(self, request: GenerateRequest, rendered: Rendered, params: list[Any]) -> Outputs:
         speaks = "audio" in request.modalities and not forces_a_tool(request.prompt)
-        stream = self._omni.generate(
+        stream = self._client.generate(
             rendered.engine_input,
             request_id=request.request_id,
-            sampling_params_list=sampling_params(self._omni.default_sampling_params_list, self._stages, request, tools, self._hook),
+            sampling_params_list=params,
             output_modalities=["text", "audio"] if speaks else ["text"],
         )
         return await _Submitted.begin(stream)

@@ -12,11 +12,6 @@ def stages_of(omni: Any) -> tuple[StageInfo, ...]:
     return tuple(_stage(omni, index, config) for index, config in enumerate(omni.stage_configs))
 
 
-def text_stage(stages: tuple[StageInfo, ...]) -> StageInfo:
-    """The stage that understands and writes; its limits are those of the response."""
-    return next(stage for stage in stages if stage.final_output_type == "text")
-
-
 def _stage(omni: Any, index: int, config: Any) -> StageInfo:
     return StageInfo(
         stage_id=index,

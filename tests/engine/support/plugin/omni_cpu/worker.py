@@ -12,7 +12,7 @@ from vllm_omni.worker.gpu_ar_model_runner import GPUARModelRunner
 from vllm_omni.worker.gpu_generation_model_runner import GPUGenerationModelRunner
 from vllm_omni.worker.mixins import OmniWorkerMixin
 
-from omni_cpu import minicpmo_vocoder
+from omni_cpu import minicpmo_vocoder, scheduler_probe
 
 
 class _OmniCPURunner:
@@ -53,6 +53,10 @@ class _CPUOmniWorker(OmniWorkerMixin, CPUWorker):
         self.use_v2_model_runner = False
         self.model_runner = self.model_runner_cls(self.vllm_config, torch.device("cpu"))
 
+    def scheduler_load(self) -> dict[str, int]:
+        """Answer ``AsyncOmni.collective_rpc("scheduler_load")``."""
+        return scheduler_probe.scheduler_load()
+
 
 class CPUARWorker(_CPUOmniWorker):
     """The worker of an autoregressive stage."""
@@ -67,3 +71,4 @@ class CPUGenerationWorker(_CPUOmniWorker):
 
 
 minicpmo_vocoder.install()
+scheduler_probe.install()

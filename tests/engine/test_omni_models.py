@@ -1,0 +1,193 @@
+"""Each omni model on the real engine, through a real socket and the official client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from itertools import groupby
+from typing import Any
+
+from engine_host import EngineHost
+from realtime_client import RATE, Answer, Event, RealtimeClient, tone
+
+from omni_realtime.audio.g711 import encode_mulaw
+from omni_realtime.audio.pcm import encode_pcm16
+from omni_realtime.audio.resample import resample
+
+Run = Callable[[Coroutine[Any, Any, None]], None]
+
+STATUS = {"stop": "completed", "length": "incomplete"}
+TELEPHONE = 8000
+DISCONNECTS = 50
+TURNS = 30
+
+
+def spoken(seconds: float = 1.0, hertz: float = 437) -> bytes:
+    return encode_pcm16(tone(seconds, hertz))
+
+
+def collapsed(kinds: list[str]) -> list[str]:
+    return [kind for kind, _ in groupby(kinds)]
+
+
+def check_ended(answer: Answer, omni_host: EngineHost) -> None:
+    assert answer.status == STATUS[omni_host.raw(answer.id).finish_reasons[0]]
+    assert answer.usage["output_tokens"] > 0
+    assert answer.usage["total_tokens"] == answer.usage["input_tokens"] + answer.usage["output_tokens"]
+
+
+def check_speech(answer: Answer, omni_host: EngineHost) -> None:
+    check_ended(answer, omni_host)
+    raw = omni_host.raw(answer.id)
+    assert len(raw.samples) > omni_host.model.output_rate / 2
+    assert answer.audio == encode_pcm16(resample(raw.samples, omni_host.model.output_rate, RATE))
+    assert answer.text == raw.text
+
+
+async def until_audio(client: RealtimeClient) -> Answer:
+    async def is_audio(event: Event) -> bool:
+        return event["type"] == "response.output_audio.delta"
+
+    return await client.answer(during=is_audio)
+
+
+def test_a_written_turn_is_answered_in_writing(omni_host: EngineHost, run: Run) -> None:
+    async def scenario() -> None:
+        async with omni_host.connect() as client:
+            await client.say("hello")
+            answer = await client.respond("text")
+        check_ended(answer, omni_host)
+        assert answer.text
+        assert answer.text == omni_host.raw(answer.id).text
+        assert answer.kinds[0] == "text"
+        assert not answer.audio
+        await omni_host.freed()
+
+    run(scenario())
+
+
+def test_a_spoken_turn_gives_exactly_the_samples_that_the_engine_made(omni_host: EngineHost, run: Run) -> None:
+    async def scenario() -> None:
+        async with omni_host.connect() as client:
+            await client.speak(spoken())
+            answer = await client.respond()
+        check_speech(answer, omni_host)
+        assert answer.usage["input_token_details"]["audio_tokens"] > 0
+        await omni_host.freed()
+
+    run(scenario())
+
+
+def test_the_same_words_with_other_sound_get_another_answer(omni_host: EngineHost, run: Run) -> None:
+    async def scenario() -> None:
+        texts = set()
+        for hertz in (180, 437, 1300):
+            async with omni_host.connect() as client:
+                await client.speak(spoken(hertz=hertz))
+                texts.add((await client.respond("text")).text)
+        assert len(texts) > 1
+
+    run(scenario())
+
+
+def test_a_turn_for_text_alone_never_reaches_the_talker(omni_host: EngineHost, run: Run) -> None:
+    async def scenario() -> None:
+        before = await omni_host.stage_loads()
+        async with omni_host.connect() as client:
+            await client.speak(spoken())
+            answer = await client.respond("text")
+        after = await omni_host.stage_loads()
+        assert omni_host.raw(answer.id).modalities == ("text",)
+        assert len(after) == omni_host.model.stages
+        assert after[0]["ever"] == before[0]["ever"] + 1
+        assert [load["ever"] for load in after[1:]] == [load["ever"] for load in before[1:]]
+
+    run(scenario())
+
+
+def test_text_and_audio_come_in_the_models_own_order(omni_host: EngineHost, run: Run) -> None:
+    async def scenario() -> None:
+        async with omni_host.connect() as client:
+            await client.say("hello there")
+            answer = await client.respond()
+        raw = omni_host.raw(answer.id)
+        assert collapsed(answer.kinds) == collapsed(raw.kinds)
+        assert set(raw.kinds) == {"text", "audio"}
+
+    run(scenario())
+
+
+def test_a_cancel_amid_audio_frees_the_engine(omni_host: EngineHost, run: Run) -> None:
+    async def scenario() -> None:
+        async with omni_host.connect() as client:
+            await client.say("tell me a long story")
+            await client.ask()
+            begun = await until_audio(client)
+            await client.connection.response.cancel(response_id=begun.id)
+            ended = await client.until("response.done")
+            await omni_host.freed()
+            assert ended["response"]["status"] == "cancelled"
+            check_speech(await client.respond(), omni_host)
+
+    run(scenario())
+
+
+def test_fifty_clients_that_vanish_amid_audio_leave_nothing_running(omni_host: EngineHost, run: Run) -> None:
+    async def scenario() -> None:
+        for _ in range(DISCONNECTS):
+            async with omni_host.connect() as client:
+                await client.say("hello")
+                await client.ask()
+                begun = await until_audio(client)
+                assert begun.id in {state.external_request_id for state in omni_host.omni.request_states.values()}
+                await client.vanish()
+                await omni_host.freed()
+        async with omni_host.connect() as client:
+            await client.say("hello")
+            check_speech(await client.respond(), omni_host)
+
+    run(scenario())
+
+
+def test_a_history_of_thirty_spoken_turns(omni_host: EngineHost, run: Run) -> None:
+    async def scenario() -> None:
+        usages = []
+        async with omni_host.connect() as client:
+            for turn in range(TURNS):
+                await client.speak(spoken(0.4, 200 + 40 * turn))
+                usages.append((await client.respond("text", max_output_tokens=8)).usage)
+            check_speech(await client.respond(), omni_host)
+        audio = [usage["input_token_details"]["audio_tokens"] for usage in usages]
+        assert audio == [audio[0] * (turn + 1) for turn in range(TURNS)]
+        tokens = [usage["input_tokens"] for usage in usages]
+        assert tokens == sorted(set(tokens))
+
+    run(scenario())
+
+
+def test_two_sessions_at_once(omni_host: EngineHost, run: Run) -> None:
+    async def talk(hertz: float) -> Answer:
+        async with omni_host.connect() as client:
+            await client.speak(spoken(hertz=hertz))
+            return await client.respond()
+
+    async def scenario() -> None:
+        answers = await asyncio.gather(talk(300), talk(900))
+        for answer in answers:
+            check_speech(answer, omni_host)
+        await omni_host.freed()
+
+    run(scenario())
+
+
+def test_a_turn_over_the_telephone(omni_host: EngineHost, run: Run) -> None:
+    async def scenario() -> None:
+        g711 = {"format": {"type": "audio/pcmu"}}
+        async with omni_host.connect(audio={"input": g711, "output": g711}) as client:
+            await client.speak(encode_mulaw(tone(1.0, 437, TELEPHONE)))
+            answer = await client.respond()
+        check_ended(answer, omni_host)
+        raw = omni_host.raw(answer.id).samples
+        assert answer.audio == encode_mulaw(resample(raw, omni_host.model.output_rate, TELEPHONE))
+
+    run(scenario())
