@@ -60,17 +60,21 @@ benchmarks: .venv/.test
 	@touch $@
 
 # torchcodec, triton and torchaudio's libraries are CUDA builds; torchaudio's Python part is needed and works without.
-.venv-engine/.ready: $(wildcard $(ENGINE_SUPPORT)/requirements*.txt) $(addsuffix /pyproject.toml,$(DISTRIBUTIONS))
+.venv-engine/.engine: $(ENGINE_SUPPORT)/requirements.txt $(ENGINE_SUPPORT)/requirements-vocoder.txt
 	@test "$$(uname -sm)" = "Linux x86_64" || { echo "make test-engine needs Linux on x86_64: vLLM-Omni's CPU engine is built for it." >&2; exit 1; }
 	@$(ENGINE_PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
 	  { echo "make test-engine needs Python 3.11, and $(ENGINE_PYTHON) is not: install it, or name it with ENGINE_PYTHON=/path/to/python3.11." >&2; exit 1; }
 	@echo "Setting up .venv-engine: about three minutes and 3.5 GB, once."
 	$(ENGINE_PYTHON) -m venv --clear .venv-engine
 	$(ENGINE_PIP) install --upgrade "pip>=25.1"
-	$(ENGINE_PIP) install -r $(ENGINE_SUPPORT)/requirements.txt $(addprefix -e ,$(DISTRIBUTIONS))
+	$(ENGINE_PIP) install -r $(ENGINE_SUPPORT)/requirements.txt
 	$(ENGINE_PIP) install --no-deps -r $(ENGINE_SUPPORT)/requirements-vocoder.txt
 	$(ENGINE_PIP) uninstall --yes torchcodec triton
 	find .venv-engine/lib/python3.11/site-packages/torchaudio -name '*.so' -delete
+	@touch $@
+
+.venv-engine/.ready: .venv-engine/.engine $(addsuffix /pyproject.toml,$(DISTRIBUTIONS))
+	$(ENGINE_PIP) install $(addprefix -e ,$(DISTRIBUTIONS))
 	@touch $@
 
 clean:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from server_process import SUPPORT, Process, command_line_path, make_checkpoint, process, wait_until_up
+from omni_models import QWEN3_OMNI
+from server_process import SUPPORT, Process, command_line_path, process, wait_until_up
 
 from omni_realtime.chat import AudioPart, ChatDelta, ChatMessage, ChatPrompt, GenerateRequest, Samples, TextPart
 from omni_realtime.engine.chat_completions import ChatCompletionsEngine, read_settings
@@ -26,16 +27,15 @@ PROMPT = ChatPrompt(messages=(ChatMessage(role="user", content=(TextPart(text="S
 
 
 @pytest.fixture(scope="module")
-def omni_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    folder = tmp_path_factory.mktemp("omni")
-    log = folder / "log"
-    with process(vllm_omni_serve(make_checkpoint(folder)), log, PYTHONPATH=command_line_path()) as server:
+def omni_server(tmp_path_factory: pytest.TempPathFactory, checkpoints: Path) -> Iterator[Process]:
+    log = tmp_path_factory.mktemp("omni") / "log"
+    with process(vllm_omni_serve(QWEN3_OMNI.make_checkpoint(checkpoints)), log, PYTHONPATH=command_line_path()) as server:
         wait_until_up(server, log)
         yield server
 
 
 def vllm_omni_serve(model: Path) -> Callable[[int], list[str]]:
-    options = ["--omni", "--served-model-name", "tiny", "--deploy-config", str(SUPPORT / "deploy/qwen3_omni.yaml")]
+    options = ["--omni", "--served-model-name", "tiny", "--deploy-config", str(SUPPORT / "deploy" / QWEN3_OMNI.deploy_config)]
     return lambda port: [sys.executable, "-m", "vllm_omni.entrypoints.cli.main", "serve", str(model), "--port", str(port), *options]
 
 

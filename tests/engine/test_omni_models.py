@@ -68,11 +68,13 @@ def test_a_written_turn_is_answered_in_writing(omni_host: EngineHost, run: Run) 
 
 def test_a_spoken_turn_gives_exactly_the_samples_that_the_engine_made(omni_host: EngineHost, run: Run) -> None:
     async def scenario() -> None:
+        before = await omni_host.stage_loads()
         async with omni_host.connect() as client:
             await client.speak(spoken())
             answer = await client.respond()
         check_speech(answer, omni_host)
         assert answer.usage["input_token_details"]["audio_tokens"] > 0
+        assert [load["ever"] for load in await omni_host.stage_loads()] == [load["ever"] + 1 for load in before]
         await omni_host.freed()
 
     run(scenario())
@@ -139,7 +141,7 @@ def test_fifty_clients_that_vanish_amid_audio_leave_nothing_running(omni_host: E
                 await client.say("hello")
                 await client.ask()
                 begun = await until_audio(client)
-                assert begun.id in {state.external_request_id for state in omni_host.omni.request_states.values()}
+                assert await omni_host.running_requests(), begun.id
                 await client.vanish()
                 await omni_host.freed()
         async with omni_host.connect() as client:

@@ -18,8 +18,9 @@ import httpx
 import numpy as np
 import pluggy
 import pytest
+from omni_models import QWEN3_OMNI
 from openai import AsyncOpenAI
-from server_process import Process, command_line_path, free_port, make_checkpoint, process, wait_until_up
+from server_process import Process, command_line_path, free_port, process, wait_until_up
 
 from omni_realtime import defaults, hookspecs
 from omni_realtime.adapter import Adapter, resolve
@@ -85,9 +86,9 @@ def vllm_router(servers: list[Process]) -> Callable[[int], list[str]]:
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def stack(tmp_path_factory: pytest.TempPathFactory, checkpoints: Path) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("router")
-    model, paths = make_checkpoint(folder), command_line_path()
+    model, paths = QWEN3_OMNI.make_checkpoint(checkpoints), command_line_path()
     with contextlib.ExitStack() as running:
         logs = [folder / f"{name}.log" for name in ("first", "second", "router")]
         servers = [running.enter_context(process(vllm_serve(model), log, PYTHONPATH=paths, VLLM_PLUGINS="none")) for log in logs[:2]]

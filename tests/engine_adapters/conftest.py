@@ -41,7 +41,7 @@ class ChatServer:
         self.answers: list[Response | list[Step]] = []
         self.models: Response = JSONResponse({"data": [{"id": "tiny", "max_model_len": 2048}]})
         self.tokenize: Callable[[dict[str, Any]], Response] = lambda _: Response(status_code=404)
-        self.healthy = True
+        self.health_status = 200
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.running = 0
@@ -51,7 +51,7 @@ class ChatServer:
         return Starlette(
             routes=[
                 Route("/v1/models", lambda _: self.models),
-                Route("/health", lambda _: Response(status_code=200 if self.healthy else 503)),
+                Route("/health", lambda _: Response(status_code=self.health_status)),
                 Route("/tokenize", self._tokenize, methods=["POST"]),
                 Route("/v1/chat/completions", self._complete, methods=["POST"]),
             ]

@@ -169,6 +169,17 @@ def test_openai_audio_is_pcm16_at_24_khz_with_a_transcript_and_may_be_cut_within
     talk(test, api="openai")
 
 
+def test_text_that_waits_comes_before_a_tool_call(server, talk):
+    call = chunk({"tool_calls": [{"index": 0, "id": "call_1", "function": {"name": "get_time", "arguments": "{}"}}]}, finish="tool_calls")
+    server.answers = [[text("Now <"), call, DONE]]
+
+    async def test(engine):
+        deltas = await collect(engine, request(prompt(tools=(WEATHER,), hidden_text=("<|empty|>",))))
+        assert [(delta.text, delta.tool_call is not None) for delta in deltas[:-1]] == [("Now ", False), ("<", False), ("", True)]
+
+    talk(test)
+
+
 def test_tool_calls_stream_and_their_markup_is_not_spoken(server, talk):
     def piece(index, call_id=None, **function):
         return chunk({"tool_calls": [{"index": index, "id": call_id, "type": "function", "function": function}]}, modality="text")
@@ -281,6 +292,7 @@ def spoken_history() -> ChatPrompt:
         tools=(WEATHER,),
         tool_choice=NamedTool(name="get_weather"),
         template_kwargs={"enable_thinking": False},
+        chat_template="{{ messages }}",
         engine_info={"ref_audio": "data:audio/wav;base64,UklGRg=="},
     )
 
@@ -323,6 +335,7 @@ def test_the_request_has_the_fields_that_the_server_honours(server, talk, api, l
         limit: 64,
         "tool_choice": {"type": "function", "function": {"name": "get_weather"}},
         "chat_template_kwargs": {"enable_thinking": False},
+        "chat_template": "{{ messages }}",
         "ref_audio": "data:audio/wav;base64,UklGRg==",
         "temperature": 0.3,
     }
@@ -492,6 +505,15 @@ def test_a_connection_that_drops_in_mid_answer_is_not_asked_again(server, talk):
     talk(test)
 
 
+def test_a_body_that_does_not_end_after_done_ends_the_answer_all_the_same(server, talk):
+    server.answers = [[*REPLY, 60.0]]
+
+    async def test(engine):
+        assert said(await collect(engine)) == "Hello."
+
+    talk(test)
+
+
 def test_a_connection_that_drops_after_the_finish_reason_does_no_harm(server, talk):
     server.answers = [[text("Hello.", "stop"), 0.05, server.drop]]
 
@@ -555,6 +577,20 @@ def test_a_server_that_is_down_fails_answers_until_it_is_back_and_the_engine_nev
             else:
                 await fails(engine, "engine_unavailable", "cannot be reached")
         assert [record.message.rsplit(" is ")[1] for record in caplog.records] == ["not healthy", "back"]
+
+    talk(test)
+
+
+def test_a_server_without_health_is_asked_for_its_models(server, talk, caplog):
+    caplog.set_level(logging.WARNING)
+    server.health_status = 404
+
+    async def test(engine):
+        await engine.check_health()
+        assert not caplog.records
+        server.models = Response(status_code=500)
+        await engine.check_health()
+        assert len(caplog.records) == 1
 
     talk(test)
 
@@ -748,7 +784,7 @@ def test_the_server_counts_what_it_would_render(server, talk):
 
     async def test(engine):
         assert await engine.count_tokens(spoken_history()) == 5000
-        assert asked[-1].keys() == {"model", "messages", "tools", "chat_template_kwargs"}
+        assert asked[-1].keys() == {"model", "messages", "tools", "chat_template", "chat_template_kwargs"}
 
     talk(test)
 

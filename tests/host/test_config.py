@@ -58,13 +58,21 @@ def problems(tmp_path):
         (GOOD + "server:\n  api_keys: ['a b']\n", "host.yaml:5: server.api_keys[0]: ", "openssl rand"),
         (GOOD + "server:\n  api_keys: ['']\n", "host.yaml:5: server.api_keys[0]: ", "openssl rand"),
         (GOOD + "server:\n  api_keys: ['${NOT_SET_ANYWHERE}']\n", "host.yaml:5: server.api_keys[0]: ", "NOT_SET_ANYWHERE is not set"),
+        (GOOD + "server:\n  api_keys: ['sk-${HOME}']\n", "host.yaml:5: server.api_keys[0]: ", "must be the whole key"),
+        (GOOD + "server:\n  limits: {shutdown_s: .inf}\n", "host.yaml:5: server.limits.shutdown_s: ", "less than or equal"),
+        (
+            GOOD + "server:\n  limits: {session_duration_s: 99999999999999}\n",
+            "host.yaml:5: server.limits.session_duration_s: ",
+            "less than",
+        ),
+        ("a: " + "[" * 3000 + "]" * 3000, "host.yaml: ", "nested too deep"),
         (GOOD + "server:\n  api_keys: secret-key\n", "host.yaml:5: server.api_keys: ", "must be a list"),
         (GOOD + "server:\n  tls: {cert: c.pem, key: k.pem}\n", "host.yaml:5: server.tls.cert: ", "there is no file c.pem"),
         (GOOD + "server:\n  tls: {cert: c.pem}\n", "host.yaml:5: server.tls.cert: ", "there is no file"),
         (GOOD + "server:\n  limits: {frame_bytes: 1000}\n", "host.yaml:5: server.limits.frame_bytes: ", "22020096"),
         (GOOD + "  - name: one\n    plugin: b\n", "host.yaml:4: deployments[1].name: ", "another deployment is named 'one'"),
         (GOOD + "    plugin: again\n", "host.yaml:4: deployments[0].plugin: ", "line 3"),
-        ("deployments:\n  - name: ''\n    plugin: a\n", "host.yaml:2: deployments[0].name: ", "pattern"),
+        ("deployments:\n  - name: ''\n    plugin: a\n", "host.yaml:2: deployments[0].name: ", "letters, digits"),
         ("deployments:\n  - name: one\n", "host.yaml:2: deployments[0].plugin: ", "required"),
     ],
 )
@@ -97,6 +105,11 @@ def test_all_problems_come_at_once(problems):
         "server.tls.cert",
         "server.tls.key",
     ]
+
+
+@pytest.mark.parametrize("entry", ["{plugin: local}", "{name: 5, plugin: local}", "local"])
+def test_a_wrong_deployment_is_the_one_problem(problems, entry):
+    assert len(problems(f"deployments:\n  - {entry}\n")) == 1
 
 
 def test_the_command_line_replaces_the_file_and_is_named_where_it_is_at_fault(problems, tmp_path):

@@ -7,6 +7,7 @@ import contextlib
 import html
 import io
 import json
+import logging
 
 import httpx
 import pytest
@@ -131,7 +132,7 @@ def test_the_page_says_what_runs_here_and_a_next_step(serve, run):
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status"), [("GET", "/nothing", 404), ("POST", "/v1/models", 405), ("GET", "/v1/realtime", 404)]
+    ("method", "path", "status"), [("GET", "/nothing", 404), ("POST", "/v1/models", 405), ("GET", "/v1/realtime", 426)]
 )
 def test_http_errors_have_the_api_envelope(serve, run, method, path, status):
     async def test():
@@ -141,6 +142,48 @@ def test_http_errors_have_the_api_envelope(serve, run, method, path, status):
             assert answer.json()["error"]["type"] == "invalid_request_error"
 
     run(test())
+
+
+def test_a_socket_elsewhere_is_told_where_clients_connect(serve, run):
+    async def test():
+        async with serve() as running:
+            status, error = await refusal(running.url.replace("/v1/realtime", "/realtime"))
+            assert (status, error["code"]) == (404, "unknown_url")
+            assert "/v1/realtime" in error["message"]
+
+    run(test())
+
+
+def test_a_refused_upgrade_is_one_line_in_the_log_and_no_error(serve, run, caplog):
+    async def test():
+        async with serve() as running:
+            await refusal(running.url + "?model=none")
+
+    with caplog.at_level(logging.INFO):
+        run(test())
+    assert [record.getMessage() for record in caplog.records if "refused" in record.getMessage()] == [
+        "an upgrade was refused: 404 model_not_found"
+    ]
+    assert all(record.levelno < logging.ERROR for record in caplog.records)
+
+
+@pytest.mark.parametrize(
+    "frame", [b"\x81\x02{}", b"\xf1\x80\0\0\0\0", b"\x83\x80\0\0\0\0"], ids=["unmasked", "reserved bits", "unknown opcode"]
+)
+def test_a_frame_that_is_no_websocket_frame_ends_its_session_without_a_fault_in_the_log(serve, run, eventually, caplog, frame):
+    async def test():
+        async with serve() as running:
+            reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
+            upgrade = ["GET /v1/realtime HTTP/1.1", "Host: x", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
+            writer.write("\r\n".join([*upgrade, "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "", ""]).encode() + frame)
+            close_frame = (await reader.read())[-64:]
+            assert b"\x03\xea" in close_frame  # 1002: protocol error
+            writer.close()
+            await eventually(lambda: "closed" in caplog.text)
+
+    with caplog.at_level(logging.INFO):
+        run(test())
+    assert not [record for record in caplog.records if record.name.startswith("omni_realtime_host") and record.levelno > logging.INFO]
 
 
 def test_a_model_that_cannot_start_is_named_and_what_started_is_closed(serve, run):

@@ -22,7 +22,9 @@ from omni_realtime.engine.port import StageInfo
 from omni_realtime.engine.vllm_omni import VllmOmniEngine
 from omni_realtime.plugins import load_plugin
 from omni_realtime.testing.conformance import AdapterConformance
+from omni_realtime_host.config import load_config
 
+ROOT = Path(__file__).parents[2]
 MODEL = "openbmb/MiniCPM-o-4_5"
 TRUST = {"trust_remote_code": True}
 ENGINE = {"type": "vllm_omni", "model": MODEL, "engine_args": TRUST}
@@ -236,6 +238,15 @@ def test_without_a_thinker_nothing_is_spoken_rather_than_the_talker_risked() -> 
         fixed(stages=STAGES[1:] + STAGES[1:2])
 
 
+@pytest.mark.parametrize("samples", [1, 480, 1599, 1600])
+def test_audio_that_is_too_short_for_the_model_is_followed_by_silence(samples: int) -> None:
+    short = AudioPart(samples=np.ones(samples, np.float32), rate=16000, key="short")
+    (part,) = prompt_of(Turn(messages=(ChatMessage(role="user", content=(short,)),))).messages[-1].content
+    assert isinstance(part, AudioPart)
+    assert (len(part.samples), part.samples.sum()) == (1600, samples)
+    assert (part.key == "short") == (samples == 1600)
+
+
 def problems(*args: Any, **settings: Any) -> dict[str, str]:
     return {problem.where: problem.message for problem in check_deployment(deployment(*args, **settings))}
 
@@ -250,7 +261,7 @@ def problems(*args: Any, **settings: Any) -> dict[str, str]:
         ({"engine_args": {}}, "engine_args", "add trust_remote_code: true, if you trust its source"),
         ({"chat_template": "/nowhere/template.jinja"}, "chat_template", "no file /nowhere/template.jinja"),
         ({"model": "/nowhere/model"}, "model", "no folder /nowhere/model"),
-        ({"type": "vllm"}, "deploy_config|type", ""),
+        ({"type": "vllm"}, "type", "stages that only vllm_omni or chat_completions runs"),
         ({"no_such": 1}, "no_such", "remove it or correct its name"),
     ],
 )
@@ -331,3 +342,10 @@ def test_check_names_every_fault_of_the_voices(tmp_path: Path, voice: Path) -> N
 )
 def test_check_names_wrong_settings(settings: dict[str, Any], where: str, message: str) -> None:
     assert message in problems(**settings)[where]
+
+
+@pytest.mark.usefixtures("vllm_omni")
+def test_the_ready_deployment_has_no_problem() -> None:
+    (ready,) = load_config(ROOT / "deployments" / "minicpm-o.yaml").config.deployments
+    assert not check_deployment(ready.deployment())
+    assert resolve(ready.deployment(), load_plugin("minicpmo")).capabilities.audio_parts == 64

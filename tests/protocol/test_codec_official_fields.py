@@ -23,7 +23,7 @@ SESSION: dict[str, tuple[object, bool]] = {
     "parallel_tool_calls": (True, True),
     "max_output_tokens": (5, True),
     "tracing": ({"workflow_name": "w"}, True),
-    "truncation": ("auto", True),
+    "truncation": ({"type": "retention_ratio", "retention_ratio": 0.8, "token_limits": {"post_instructions": 500}}, True),
     "prompt": ({"id": "p"}, False),
     "include": (["item.input_audio_transcription.logprobs"], False),
     "reasoning": ({"effort": "low"}, False),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -120,6 +120,8 @@ def connect() -> Callable[..., Client]:
         detector: tuple[int, int] | None = (16000, 512),
         manual: bool = False,
         text: bool = False,
+        window: int | None = None,
+        on_active_response: Literal["refuse", "replace"] = "refuse",
         **client: Any,
     ) -> Client:
         defaults: dict[str, Any] = dict(session or {})
@@ -134,6 +136,8 @@ def connect() -> Callable[..., Client]:
             input_rate=input_rate,
             detector_rate=detector and detector[0],
             detector_frame=detector and detector[1],
+            context_window=window,
+            on_active_response=on_active_response,
             limits=SessionLimits(**(limits or {})),
         )
         return Client(settings, *scripts, **client)

@@ -386,6 +386,14 @@ def test_beyond_the_bound_the_oldest_items_keep_their_text_alone(connect: Any) -
     assert client.truncate(client.items[1], 500)[0]["type"] == "conversation.item.truncated"
 
 
+def test_the_newest_audio_is_kept_however_long(connect: Any) -> None:
+    client = connect(text_reply("Hi"), manual=True, limits={"conversation_audio_bytes": 100})
+    for _ in range(2):
+        client.append(bytes(9600))
+        client.commit()
+    assert ["audio" in client.retrieve(item_id)[0]["item"]["content"][0] for item_id in client.items] == [False, True]
+
+
 def test_an_answer_that_has_lost_its_audio_can_still_be_cut(connect: Any) -> None:
     client = connect(COUNT, limits={"conversation_audio_bytes": 30_000}, autoplay=False, manual=True)
     client.create()

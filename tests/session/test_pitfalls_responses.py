@@ -105,6 +105,14 @@ def test_several_out_of_band_responses_run_beside_the_conversations(connect: Any
     assert len(client.items) == 1
 
 
+def test_the_bound_of_out_of_band_responses_counts_them_alone(connect: Any) -> None:
+    client = connect(HELLO, autoplay=False, limits={"out_of_band_responses": 2})
+    for _ in range(2):
+        assert client.create(conversation="none")[0]["type"] == "response.created"
+    assert code(client.create(conversation="none")) == "too_many_responses"
+    assert client.create()[0]["type"] == "response.created"
+
+
 def test_a_cancel_without_id_leaves_out_of_band_responses(connect: Any) -> None:
     client = connect(HELLO, autoplay=False)
     client.create(conversation="none")

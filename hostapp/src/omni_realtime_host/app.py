@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
 
 from omni_realtime_host import __version__
 from omni_realtime_host.failure_log import log_failure
@@ -44,8 +45,18 @@ def create_app(host: Host) -> Starlette:
     async def page(request: Request) -> Response:
         return HTMLResponse(_page(host, request))
 
+    async def plain_request(_request: Request) -> Response:
+        message = f"{REALTIME_PATH} is a WebSocket. Connect with a client of the OpenAI Realtime API; see / for a first conversation."
+        return RequestRefusedError(426, message, code="upgrade_required").response()
+
+    async def other_socket(websocket: WebSocket) -> None:
+        message = f"There is no WebSocket at {websocket.url.path[:128]}. Clients connect to {REALTIME_PATH}."
+        await host.refuse(websocket, RequestRefusedError(404, message, code="unknown_url"))
+
     routes = [
         WebSocketRoute(REALTIME_PATH, host.serve),
+        WebSocketRoute("/{path:path}", other_socket),
+        Route(REALTIME_PATH, plain_request),
         Route("/v1/models", list_models),
         Route("/v1/models/{name:path}", get_model),
         Route("/health", health),

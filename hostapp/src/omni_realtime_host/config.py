@@ -22,6 +22,7 @@ _MENDS = {
     "model_type": "this must hold keys of its own, indented below it",
     "dict_type": "this must hold keys of its own, indented below it",
     "too_short": "at least one is required; see deployments/local.yaml for one that works",
+    "string_pattern_mismatch": "a name begins with a letter or a digit, and holds letters, digits and . _ : / - alone",
 }
 
 
@@ -57,7 +58,8 @@ def load_config(file: Path, *, host: str | None = None, port: int | None = None)
     try:
         config_file.config = Config.model_validate(value, context={"directory": file.parent})
     except ValidationError as error:
-        problems += [_explain(config_file, details) for details in error.errors(include_url=False, include_input=False)]
+        found = _without_echoes(error.errors(include_url=False, include_input=False))
+        problems += [_explain(config_file, details) for details in found]
     if problems:
         raise ConfigError(problems)
     return config_file
@@ -75,6 +77,8 @@ def _read(file: Path) -> Document:
         raise ConfigError([ConfigProblem(where, (), f"this is not YAML: {error.problem or error.context}")]) from error
     except yaml.YAMLError as error:
         raise ConfigError([ConfigProblem(str(file), (), f"this is not YAML: {error}")]) from error
+    except RecursionError as error:
+        raise ConfigError([ConfigProblem(str(file), (), "this is nested too deep; a configuration needs a few levels")]) from error
     if not isinstance(document.value, dict):
         raise ConfigError([ConfigProblem(str(file), (), "the file holds no keys; it needs at least `deployments:`")])
     return document
@@ -101,6 +105,16 @@ def _duplicate_names(config_file: ConfigFile, value: dict[Any, Any]) -> list[Con
             problems.append(config_file.problem(("deployments", index, "name"), f"another deployment is named {name!r}; names must differ"))
         seen.add(name)
     return problems
+
+
+def _without_echoes(found: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Leave out that a list is too short where its entries are at fault: pydantic counts the good ones."""
+    places = [details["loc"] for details in found]
+    return [
+        details
+        for details in found
+        if details["type"] != "too_short" or not any(place[: len(details["loc"])] == details["loc"] != place for place in places)
+    ]
 
 
 def _explain(config_file: ConfigFile, details: ErrorDetails) -> ConfigProblem:

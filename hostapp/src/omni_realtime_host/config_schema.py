@@ -17,6 +17,8 @@ from omni_realtime.deployment import Deployment
 MEBIBYTE = 1024 * 1024
 LARGEST_APPEND_FRAME = 21 * MEBIBYTE
 """15 MiB of audio, the API's limit for one append, as base64 in JSON."""
+LONGEST_S = 30 * 24 * 3600
+"""The longest time that a limit may name: far beyond any use, and within every timer."""
 
 _KEY = re.compile(r"[\x21-\x7e]+")
 _ENVIRONMENT_KEY = re.compile(r"\$\{(\w+)\}")
@@ -46,6 +48,8 @@ def _resolve_key(secret: SecretStr) -> SecretStr:
             raise PydanticCustomError(
                 "key", "the environment variable {name} is not set; export it before the host starts", {"name": match[1]}
             )
+    elif "${" in key:
+        raise PydanticCustomError("key", "`${NAME}` must be the whole key; put the whole key into the environment variable")
     if not _KEY.fullmatch(key):
         raise PydanticCustomError("key", "a key is printable ASCII without spaces; `openssl rand -hex 32` makes a good one")
     return SecretStr(key)
@@ -78,7 +82,7 @@ class Limits(_Section):
 
     sessions: int = Field(default=256, ge=1)
     """Sessions at a time; more are refused with 503."""
-    session_duration_s: int = Field(default=3600, ge=1)
+    session_duration_s: int = Field(default=3600, ge=1, le=LONGEST_S)
     """How long a session lasts."""
     frame_bytes: int = Field(default=LARGEST_APPEND_FRAME, ge=LARGEST_APPEND_FRAME)
     """The largest event that a client may send."""
@@ -90,7 +94,7 @@ class Limits(_Section):
     """Events that wait for a client that does not read."""
     output_bytes: int = Field(default=32 * MEBIBYTE, ge=MEBIBYTE)
     """Bytes that wait for a client that does not read."""
-    shutdown_s: float = Field(default=10, ge=0)
+    shutdown_s: float = Field(default=10, ge=0, le=LONGEST_S)
     """How long running responses may go on once the host is told to stop."""
 
 

@@ -17,7 +17,7 @@ from omni_realtime.engine.port import EngineDeadError, EngineError
 from omni_realtime.protocol import DecodeLimits, ProtocolError
 from omni_realtime.protocol.response import ResponseError
 from omni_realtime.session import Session
-from omni_realtime.session.effects import CancelGeneration, Close, Effect, Generate, Score, Send, Transcribe
+from omni_realtime.session.effects import CancelGeneration, Close, Count, Effect, Generate, Score, Send, Transcribe
 from omni_realtime_host.config_schema import Limits
 from omni_realtime_host.failure_log import log_failure
 from omni_realtime_host.output_buffer import OutputBuffer
@@ -86,7 +86,7 @@ class Connection:
                 self._step(self._session.receive, event)
 
     async def _write(self) -> None:
-        with contextlib.suppress(WebSocketDisconnect):
+        with contextlib.suppress(WebSocketDisconnect):  # the socket may be closed before the reader hears of it
             while isinstance(event := await self._output.get(), str):
                 await self._websocket.send_text(event)
             await self._websocket.close(event.code, event.reason)
@@ -107,6 +107,8 @@ class Connection:
                 self._output.put(protocol.encode(event))
             case Generate():
                 self._generations[effect.response_id] = asyncio.create_task(self._generate(effect))
+            case Count():
+                self._generations[effect.count_id] = asyncio.create_task(self._count(effect))
             case CancelGeneration(response_id):
                 self._cancel(response_id)
             case Score(epoch, frames):
@@ -138,22 +140,39 @@ class Connection:
         self._step(self._session.tick)
 
     async def _generate(self, effect: Generate) -> None:
-        response_id, failure = effect.response_id, None
+        failure = None
         try:
             await self._stream(effect)
-        except EngineError as error:
-            if isinstance(error, EngineDeadError):
-                self._model.declare_dead(error)
-            failure = ResponseError(type="server_error", code=error.code, message=error.message)
         except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
-            log_failure(logger, f"{self.id}: a generation", error)
-            failure = ResponseError(type="server_error", code="server_error", message="The model failed to answer. Try again.")
+            failure = self._failure(error)
+        self._finished(effect.response_id)
+        if failure:
+            self._step(self._session.generation_failed, effect.response_id, failure)
+        else:
+            self._step(self._session.generation_ended, effect.response_id)
+
+    async def _count(self, effect: Count) -> None:
+        try:
+            tokens = await self._model.count_tokens(effect.turn)
+        except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+            self._finished(effect.count_id)
+            self._step(self._session.count_failed, effect.count_id, self._failure(error))
+        else:
+            self._finished(effect.count_id)
+            self._step(self._session.counted, effect.count_id, tokens)
+
+    def _finished(self, response_id: str) -> None:
         if self._generations.get(response_id) is asyncio.current_task():
             del self._generations[response_id]
-        if failure:
-            self._step(self._session.generation_failed, response_id, failure)
-        else:
-            self._step(self._session.generation_ended, response_id)
+
+    def _failure(self, error: Exception) -> ResponseError:
+        """Return what the client is told of a failure of the engine or the plugin."""
+        if not isinstance(error, EngineError):
+            log_failure(logger, f"{self.id}: a generation", error)
+            return ResponseError(type="server_error", code="server_error", message="The model failed to answer. Try again.")
+        if isinstance(error, EngineDeadError):
+            self._model.declare_dead(error)
+        return ResponseError(type="server_error", code=error.code, message=error.message)
 
     async def _stream(self, effect: Generate) -> None:
         request = self._model.generate_request(effect.response_id, effect.turn)

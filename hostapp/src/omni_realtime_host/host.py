@@ -75,7 +75,7 @@ class Host:
             model = choose_model(websocket.query_params, self.models)
             self._check_room(model)
         except RequestRefusedError as refusal:
-            await websocket.send_denial_response(refusal.response())
+            await self.refuse(websocket, refusal)
             return
         connection = Connection(websocket, model, self._limits)
         logger.info("%s: open, model %s", connection.id, model.name)
@@ -89,6 +89,11 @@ class Host:
             self._connections.discard(connection)
             if not self._connections:
                 self._idle.set()
+
+    async def refuse(self, websocket: WebSocket, refusal: RequestRefusedError) -> None:
+        """Answer an upgrade with an HTTP error."""
+        logger.info("an upgrade was refused: %d %s", refusal.status, refusal.code)
+        await websocket.send_denial_response(refusal.response())
 
     def _check_room(self, model: ServedModel) -> None:
         if self._stopping:

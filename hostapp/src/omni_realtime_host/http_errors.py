@@ -5,6 +5,9 @@ from __future__ import annotations
 from starlette.responses import JSONResponse
 
 
+_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 426: {"Upgrade": "websocket"}}
+
+
 class RequestRefusedError(Exception):
     """A request or an upgrade is refused; ``message`` says what to do."""
 
@@ -26,6 +29,6 @@ class RequestRefusedError(Exception):
 
     def response(self) -> JSONResponse:
         """Return the answer to send."""
-        headers = {"WWW-Authenticate": "Bearer"} if self.status == 401 else None  # noqa: PLR2004 - a status code
+        headers = _HEADERS.get(self.status)
         error = {"message": self.message, "type": self.type, "param": self.param, "code": self.code}
         return JSONResponse({"error": error}, self.status, headers)

@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import logging
 import time
+from dataclasses import replace
 from typing import Protocol
 
 from omni_realtime.adapter import Adapter
-from omni_realtime.chat import GenerateRequest, Turn
+from omni_realtime.chat import ChatPrompt, GenerateRequest, Turn
 from omni_realtime.engine.port import EngineDeadError, EngineError, TranscriptionRequest
 from omni_realtime.session import SessionLimits, SessionSettings
 from omni_realtime.session.effects import Transcribe
@@ -68,6 +69,7 @@ class ServedModel:
         if failures:
             await self.close()
             raise StartError(f"deployment {self.name!r} did not start: {_told(failures[0])}") from failures[0]
+        self.settings = replace(self.settings, context_window=self.adapter.engine.context_window or None)
         if self.detection:
             self.detection.start()
         self._watch = asyncio.create_task(self._watch_health())
@@ -97,15 +99,27 @@ class ServedModel:
             EngineDeadError: if the engine is gone.
             PluginError: if the plugin makes no prompt.
         """
-        if self._not_ready is not None:
-            raise EngineDeadError("The model is not available until the host is restarted.")
         return GenerateRequest(
             request_id=response_id,
-            prompt=self.adapter.build_prompt(turn),
+            prompt=self._prompt(turn),
             modalities=turn.modalities,
             voice=turn.voice,
             max_output_tokens=turn.max_output_tokens,
         )
+
+    async def count_tokens(self, turn: Turn) -> int:
+        """Count the tokens of a response's prompt.
+
+        Raises:
+            EngineError: if the prompt cannot be served, or the engine is gone.
+            PluginError: if the plugin makes no prompt.
+        """
+        return await self.adapter.engine.count_tokens(self._prompt(turn))
+
+    def _prompt(self, turn: Turn) -> ChatPrompt:
+        if self._not_ready is not None:
+            raise EngineDeadError("The model is not available until the host is restarted.")
+        return self.adapter.build_prompt(turn)
 
     async def abort(self, response_id: str) -> None:
         """Free a cancelled generation's work."""
@@ -148,6 +162,7 @@ def _session_settings(adapter: Adapter, limits: Limits) -> SessionSettings:
         model=adapter.deployment.name,
         capabilities=adapter.capabilities,
         defaults=adapter.deployment.session,
+        on_active_response=adapter.deployment.on_active_response,
         input_rate=adapter.rates.input,
         detector_rate=detector.rate if detector else None,
         detector_frame=detector.frame_samples if detector else None,

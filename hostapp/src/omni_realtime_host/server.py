@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
@@ -23,8 +24,14 @@ PING_INTERVAL_S = 20.0
 PING_TIMEOUT_S = 60.0
 """A client that answers no ping for so long is gone; longer than a client may pause before its session is ended in order."""
 
+_NO_HANDSHAKE = "ASGI callable returned without completing handshake."
+"""What uvicorn logs as an error of the application whenever an upgrade is refused; the host logs each refusal itself."""
+
 CLOSE_S = 1.0
 """How long the sockets that are left may take when the host stops."""
+
+
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - to be shown as a name that a client can connect to
 
 
 class ListenError(Exception):
@@ -72,6 +79,7 @@ def run(server: Server, adapters: Sequence[Adapter], listener: socket.socket, an
 @contextlib.asynccontextmanager
 async def listening(server: Server, host: Host, listener: socket.socket) -> AsyncIterator[asyncio.Task[None]]:
     """Serve the routes of ``host`` while the context lasts; the task ends early only if uvicorn fails."""
+    logging.getLogger("uvicorn.error").addFilter(_is_no_refusal)
     runner = _Uvicorn(_uvicorn_config(server, host))
     serving = asyncio.create_task(runner.serve([listener]))
     try:
@@ -133,6 +141,10 @@ def _uvicorn_config(server: Server, host: Host) -> uvicorn.Config:
     )
 
 
+def _is_no_refusal(record: logging.LogRecord) -> bool:
+    return record.msg != _NO_HANDSHAKE
+
+
 def _on_signals(stop: asyncio.Event, hurry: asyncio.Event) -> None:
     def received() -> None:
         (hurry if stop.is_set() else stop).set()
@@ -144,12 +156,15 @@ def _on_signals(stop: asyncio.Event, hurry: asyncio.Event) -> None:
 
 def _greeting(server: Server, host: Host, listener: socket.socket) -> str:
     address, port = listener.getsockname()[:2]
+    if address in _EVERYWHERE:
+        address = "localhost"
     authority = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
     secure = "s" if server.tls else ""
     models = ", ".join(model.name for model in host.models)
     return (
         f"Ready: {models} at ws{secure}://{authority}{REALTIME_PATH}\n"
-        f"Next: open http{secure}://{authority}/ for a first conversation in ten lines, or run examples/voice_turn.py. Ctrl+C stops."
+        f"Next: open http{secure}://{authority}/ for a first conversation in ten lines, or run "
+        f"examples/voice_turn.py --url http{secure}://{authority}/v1. Ctrl+C stops."
     )
 
 

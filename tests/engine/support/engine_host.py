@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from omni_models import OmniModel
@@ -22,8 +22,6 @@ from omni_realtime_host.config_schema import Server
 from omni_realtime_host.host import Host
 from omni_realtime_host.served_model import ServedModel
 from omni_realtime_host.server import listening, open_socket
-
-T = TypeVar("T")
 
 START_S = 400.0
 FREED_S = 1.0
@@ -41,15 +39,12 @@ class EngineHost:
         omni: the engine itself.
     """
 
-    def __init__(
-        self, model: OmniModel, adapter: Adapter, host: Host, url: str, omni: RecordingOmni, loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def __init__(self, model: OmniModel, adapter: Adapter, host: Host, url: str, omni: RecordingOmni) -> None:
         self.model = model
         self.adapter = adapter
         self.host = host
         self.url = url
         self.omni = omni
-        self._loop = loop
 
     @contextlib.asynccontextmanager
     async def connect(self, **session: Any) -> AsyncIterator[RealtimeClient]:
@@ -62,10 +57,6 @@ class EngineHost:
     def raw(self, response_id: str) -> RawOutputs:
         """Return what the engine itself gave for a response."""
         return self.omni.raw[response_id]
-
-    def run(self, coroutine: Coroutine[Any, Any, T], timeout_s: float = 60) -> T:
-        """Run a coroutine on the host's loop."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout_s)
 
     async def stage_loads(self) -> list[dict[str, int]]:
         """Ask each stage's scheduler how many requests it has (``running``), and had since it started (``ever``)."""
@@ -98,23 +89,30 @@ def serving(model: OmniModel, checkpoints: Path) -> Iterator[EngineHost]:
     problems = check_deployment(deployment)
     assert not problems, problems
     adapter = resolve(deployment, load_plugin(deployment.plugin))
+    with _loop_in_a_thread() as run:
+        lifetime = _running(model, adapter)
+        host = run(lifetime.__aenter__())
+        try:
+            yield host
+        finally:
+            run(lifetime.__aexit__(None, None, None))
+
+
+@contextlib.contextmanager
+def _loop_in_a_thread() -> Iterator[Callable[[Coroutine[Any, Any, Any]], Any]]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="host")
     thread.start()
     try:
-        stack = contextlib.AsyncExitStack()
-        started = asyncio.run_coroutine_threadsafe(_start(stack, model, adapter, loop), loop).result(START_S)
-        try:
-            yield started
-        finally:
-            asyncio.run_coroutine_threadsafe(stack.aclose(), loop).result(START_S)
+        yield lambda coroutine: asyncio.run_coroutine_threadsafe(coroutine, loop).result(START_S)
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
 
 
-async def _start(stack: contextlib.AsyncExitStack, model: OmniModel, adapter: Adapter, loop: asyncio.AbstractEventLoop) -> EngineHost:
+@contextlib.asynccontextmanager
+async def _running(model: OmniModel, adapter: Adapter) -> AsyncIterator[EngineHost]:
     server = Server(port=0)
     host = Host([ServedModel(adapter, server.limits)], server)
     made: list[RecordingOmni] = []
@@ -124,11 +122,14 @@ async def _start(stack: contextlib.AsyncExitStack, model: OmniModel, adapter: Ad
             made.append(self)
             super().__init__(*args, **kwargs)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(async_omni, "AsyncOmni", TheOmni)
-        stack.push_async_callback(host.close)
-        await host.start()
-    listener = open_socket(server)
-    await stack.enter_async_context(listening(server, host, listener))
-    stack.push_async_callback(host.drain)
-    return EngineHost(model, adapter, host, f"http://127.0.0.1:{listener.getsockname()[1]}/v1", made[0], loop)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(async_omni, "AsyncOmni", TheOmni)
+            await host.start()
+        listener = open_socket(server)
+        async with listening(server, host, listener):
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+            yield EngineHost(model, adapter, host, url, made[0])
+            await host.drain()
+    finally:
+        await host.close()

@@ -70,7 +70,24 @@ QWEN3_OMNI = OmniModel(
     input_rate=16000,
     engine={"tool_parser": "hermes"},
 )
-MODELS = (QWEN3_OMNI,)
+MINICPMO = OmniModel(
+    plugin="minicpmo",
+    generator="make_tiny_minicpmo.py",
+    deploy_config="minicpmo.yaml",
+    input_rate=16000,
+    engine={"tool_parser": "hermes", "engine_args": {**ENGINE_ARGS, "trust_remote_code": True}},
+)
+MIMO_AUDIO = OmniModel(
+    plugin="mimo-audio",
+    generator="make_tiny_mimo_audio.py",
+    deploy_config="mimo_audio.yaml",
+    input_rate=24000,
+    has_tools=False,
+    stages=2,
+    folder="model",
+    settings={"audio_tokenizer": "audio_tokenizer"},
+)
+MODELS = (QWEN3_OMNI, MINICPMO, MIMO_AUDIO)
 
 
 def _fingerprint() -> str:

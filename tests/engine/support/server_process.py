@@ -7,7 +7,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -64,13 +63,6 @@ def wait_until_up(server: Process, log: Path) -> None:
         assert server.process.poll() is None, log.read_text(errors="replace")[-4000:]
         assert time.monotonic() < deadline, log.read_text(errors="replace")[-4000:]
         time.sleep(0.5)
-
-
-def make_checkpoint(folder: Path) -> Path:
-    """Write the tiny Qwen3-Omni checkpoint."""
-    model = folder / "model"
-    subprocess.run([sys.executable, SUPPORT / "checkpoints/make_tiny_qwen3_omni.py", model], check=True)
-    return model
 
 
 def command_line_path() -> str:

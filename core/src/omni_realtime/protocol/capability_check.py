@@ -60,7 +60,6 @@ _CHOICES = (
     _Choice("audio.output.format.type", lambda served: served.output_formats),
     _Choice("audio.output.voice", lambda served: served.voices, OPENAI_VOICES),
     _Choice("audio.output.speed", _only(1.0)),
-    _Choice("truncation", _only("auto")),
     _Choice("prompt", _only(None)),
     _Choice("include", _only((), None)),
     _Choice("reasoning", _only(None)),

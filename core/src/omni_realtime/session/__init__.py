@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from omni_realtime.session.effects import CancelGeneration, Close, Effect, Generate, Score, Send, Transcribe
+from omni_realtime.session.effects import CancelGeneration, Close, Count, Effect, Generate, Score, Send, Transcribe
 from omni_realtime.session.session import Session
 from omni_realtime.session.settings import SessionLimits, SessionSettings
 
 __all__ = [
     "CancelGeneration",
     "Close",
+    "Count",
     "Effect",
     "Generate",
     "Score",

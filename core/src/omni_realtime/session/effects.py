@@ -29,8 +29,17 @@ class Generate:
 
 
 @dataclass(frozen=True, slots=True)
+class Count:
+    """Count the tokens of a prompt without a trace; answered by ``Session.counted`` or ``count_failed``."""
+
+    count_id: str
+    """The response that waits for it, where one has been announced."""
+    turn: Turn
+
+
+@dataclass(frozen=True, slots=True)
 class CancelGeneration:
-    """Stop a generation and free its work; no answer is needed."""
+    """Stop a generation, or the count before it, and free its work; no answer is needed."""
 
     response_id: str
 
@@ -68,4 +77,4 @@ class Close:
     reason: str
 
 
-Effect: TypeAlias = Send | Generate | CancelGeneration | Score | Transcribe | Close
+Effect: TypeAlias = Send | Generate | Count | CancelGeneration | Score | Transcribe | Close

@@ -56,6 +56,11 @@ class ResponseBuilder:
         """How long the response plays."""
         return sum(writer.samples for writer in self._writers if isinstance(writer, SpeechWriter)) / self._format.rate
 
+    @property
+    def item_ids(self) -> tuple[str, ...]:
+        """The items so far."""
+        return tuple(writer.entry.item.id for writer in self._writers)
+
     def apply(self, delta: ChatDelta) -> None:
         """Stream one delta of the engine.
 

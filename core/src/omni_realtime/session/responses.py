@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from omni_realtime.audio import FORMATS
@@ -20,8 +20,9 @@ from omni_realtime.protocol import (
     StatusReason,
     response_settings,
 )
+from omni_realtime.session.context import Context, Prompt
 from omni_realtime.session.conversation import Conversation, Entry
-from omni_realtime.session.effects import CancelGeneration, Generate
+from omni_realtime.session.effects import CancelGeneration, Count, Generate
 from omni_realtime.session.ids import Ids
 from omni_realtime.session.items import Items
 from omni_realtime.session.messages import to_messages
@@ -29,6 +30,8 @@ from omni_realtime.session.outbox import Outbox
 from omni_realtime.session.output_items import Place
 from omni_realtime.session.response_builder import ContractError, ResponseBuilder
 from omni_realtime.session.settings import SessionSettings
+from omni_realtime.session.token_ledger import base_of
+from omni_realtime.session.truncation import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,24 @@ class Ended:
     """A response of the conversation has ended after ``audio_seconds`` of speech."""
 
     audio_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What a response is asked to be, and all that its prompt could hold."""
+
+    config: SessionConfig
+    settings: ResponseSettings
+    prompt: Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class _Replacement:
+    """A response that is to take the place of the running one, once its prompt has been counted."""
+
+    draft: _Draft
+    params: Mapping[str, Any]
+    event_id: str | None
 
 
 class Responses:
@@ -48,6 +69,10 @@ class Responses:
         self._ids = ids
         self._outbox = outbox
         self._running: dict[str, ResponseBuilder] = {}
+        self._drafts: dict[str, _Draft] = {}
+        self._submitted: dict[str, tuple[_Draft, Prompt]] = {}
+        self._replacements: dict[str, _Replacement] = {}
+        self.context = Context(settings, conversation)
         self.active_id: str | None = None
         """The response that writes to the conversation."""
         self.spoken = False
@@ -58,28 +83,75 @@ class Responses:
         """All that run."""
         return tuple(self._running)
 
-    def create(self, config: SessionConfig, params: Mapping[str, Any]) -> None:
-        """Start a response.
+    def create(self, config: SessionConfig, params: Mapping[str, Any], event_id: str | None = None) -> None:
+        """Start a response that a client asks for, or check whether it can take the place of the running one.
 
         Raises:
             ProtocolError: it is refused, and nothing has changed.
         """
-        settings = response_settings(config, params, self._settings.capabilities)
-        in_conversation = settings.conversation == "auto"
+        draft = self._draft(config, params)
+        in_conversation = draft.settings.conversation == "auto"
+        if in_conversation and self.active_id and self._settings.on_active_response == "replace" and not self._replacements:
+            self.context.plan(draft.prompt, config, draft.settings)
+            count_id = self._ids.new("check")
+            self._replacements[count_id] = _Replacement(draft, params, event_id)
+            self._outbox.add(Count(count_id, self._turn(draft.settings, draft.prompt)))
+            return
         self._check_running(in_conversation=in_conversation)
-        turn = self._turn(settings, config)
-        response_id = self._ids.new("resp")
-        place = Place(response_id, self._outbox, self._ids, self._conversation if in_conversation else None)
-        self._running[response_id] = ResponseBuilder(place, settings)
-        if in_conversation:
-            self.active_id = response_id
-        self._outbox.add(Generate(response_id, turn))
+        self._check_voice(draft)
+        plan = self.context.plan(draft.prompt, config, draft.settings)
+        self._submit(self._begin(draft.settings), draft, plan)
+
+    def answer(self, config: SessionConfig) -> Ended | None:
+        """Start a response that nobody asked for, to the user's turn; if it cannot be served, it is announced and fails."""
+        draft = self._draft(config, {})
+        response_id = self._begin(draft.settings)
+        try:
+            plan = self.context.plan(draft.prompt, config, draft.settings)
+        except ProtocolError as error:
+            return self.fail(response_id, _refused(error))
+        self._submit(response_id, draft, plan)
+        return None
+
+    def counted(self, count_id: str, tokens: int) -> Ended | None:
+        """Take the length of a prompt, and go on with the response that waits for it.
+
+        Raises:
+            ProtocolError: it was to replace the running response and cannot be served; that one goes on.
+        """
+        if replacement := self._replacements.pop(count_id, None):
+            return self._replace(replacement, tokens)
+        draft = self._drafts.pop(count_id, None)
+        if draft is None or count_id not in self._running:
+            return None
+        self.context.learn(draft.prompt, tokens)
+        try:
+            plan = self.context.plan(draft.prompt, draft.config, draft.settings, counted=True)
+        except ProtocolError as error:
+            return self.fail(count_id, _refused(error))
+        self._submit(count_id, draft, plan)
+        return None
+
+    def count_failed(self, count_id: str, error: ResponseError) -> Ended | None:
+        """Take that a prompt cannot be counted, and so not be served.
+
+        Raises:
+            ProtocolError: it was to replace the running response; that one goes on.
+        """
+        if replacement := self._replacements.pop(count_id, None):
+            raise ProtocolError(error.message, code=error.code, type=error.type, event_id=replacement.event_id)
+        self._drafts.pop(count_id, None)
+        return self.fail(count_id, error)
 
     def delta(self, response_id: str, delta: ChatDelta) -> Ended | None:
         """Stream a delta; of a response that has ended, nothing."""
         builder = self._running.get(response_id)
-        if builder is None:
+        if builder is None or response_id not in self._submitted:
             return None
+        draft, prompt = self._submitted[response_id]
+        self.context.rendered(prompt, draft.prompt.entries)
+        if delta.usage is not None:
+            self.context.told(prompt, delta.usage, builder.item_ids if delta.finish_reason else ())
         try:
             builder.apply(delta)
         except ContractError as error:
@@ -128,6 +200,8 @@ class Responses:
         if not builder.done:
             return None
         del self._running[response_id]
+        self._drafts.pop(response_id, None)
+        self._submitted.pop(response_id, None)
         if not in_conversation:
             return None
         self.active_id = None
@@ -148,15 +222,64 @@ class Responses:
                 param="response.conversation",
             )
 
-    def _turn(self, settings: ResponseSettings, config: SessionConfig) -> Turn:
-        entries = self._conversation if settings.input is None else self._given(settings, config)
+    def _check_voice(self, draft: _Draft) -> None:
+        if self.spoken and draft.settings.conversation == "auto" and draft.settings.voice != draft.config.audio.output.voice:
+            raise ProtocolError(
+                "Cannot update a conversation's voice if assistant audio is present.",
+                code="cannot_update_voice",
+                param="response.audio.output.voice",
+            )
+
+    def _replace(self, replacement: _Replacement, tokens: int) -> Ended | None:
+        """Cancel the running response and start another, from the history that the first one leaves.
+
+        Raises:
+            ProtocolError: the other one cannot be served, and the running one goes on.
+        """
+        draft = replacement.draft
+        self.context.learn(draft.prompt, tokens)
+        try:
+            self.context.plan(draft.prompt, draft.config, draft.settings, counted=True)
+        except ProtocolError as error:
+            error.event_id = replacement.event_id
+            raise
+        ended = self.cancel(self.active_id, "client_cancelled") if self.active_id else None
+        self.create(draft.config, replacement.params)
+        return ended
+
+    def _draft(self, config: SessionConfig, params: Mapping[str, Any]) -> _Draft:
+        settings = response_settings(config, params, self._settings.capabilities)
+        entries = self.context.entries if settings.input is None else tuple(self._given(settings, config))
+        base = base_of(Turn(messages=(), instructions=settings.instructions, tools=_tools(settings)))
+        unfinished = frozenset(entry.item.id for entry in entries if entry.item.status == "in_progress")
+        return _Draft(config, settings, Prompt(entries, base, from_conversation=settings.input is None, unfinished=unfinished))
+
+    def _begin(self, settings: ResponseSettings) -> str:
+        response_id = self._ids.new("resp")
+        in_conversation = settings.conversation == "auto"
+        place = Place(response_id, self._outbox, self._ids, self._conversation if in_conversation else None)
+        self._running[response_id] = ResponseBuilder(place, settings)
+        if in_conversation:
+            self.active_id = response_id
+        return response_id
+
+    def _submit(self, response_id: str, draft: _Draft, plan: Plan) -> None:
+        """Have the prompt generated from, or counted first where it is not sure to fit."""
+        prompt = replace(draft.prompt, entries=plan.entries)
+        turn = self._turn(draft.settings, prompt)
+        if plan.sure:
+            self._submitted[response_id] = draft, prompt
+            self._outbox.add(Generate(response_id, turn))
+        else:
+            self._drafts[response_id] = draft
+            self._outbox.add(Count(response_id, turn))
+
+    def _turn(self, settings: ResponseSettings, prompt: Prompt) -> Turn:
         limit = settings.max_output_tokens
         return Turn(
-            messages=to_messages(entries, self._settings.input_rate),
+            messages=to_messages(prompt.entries, self._settings.input_rate),
             instructions=settings.instructions,
-            tools=tuple(
-                Tool(name=tool.name, description=tool.description or "", parameters=tool.parameters or {}) for tool in settings.tools
-            ),
+            tools=_tools(settings),
             tool_choice=_tool_choice(settings),
             modalities=settings.output_modalities,
             voice=settings.voice,
@@ -193,6 +316,14 @@ def _check_outputs(entries: list[Entry]) -> None:
 def _tool_choice(settings: ResponseSettings) -> ToolChoice:
     choice = settings.tool_choice
     return NamedTool(name=choice.name) if isinstance(choice, FunctionToolChoice) else choice
+
+
+def _tools(settings: ResponseSettings) -> tuple[Tool, ...]:
+    return tuple(Tool(name=tool.name, description=tool.description or "", parameters=tool.parameters or {}) for tool in settings.tools)
+
+
+def _refused(error: ProtocolError) -> ResponseError:
+    return ResponseError(type=error.type, code=error.code or "", message=error.message)
 
 
 def _server_error(code: str, message: str) -> ResponseError:

@@ -145,6 +145,16 @@ class Session:
         self._ended(self._responses.fail(response_id, error))
         return self._outbox.drain()
 
+    def counted(self, count_id: str, tokens: int, now: float) -> list[Effect]:
+        """Take how many tokens the prompt of a ``Count`` has."""
+        self._now = now
+        return self._answer_count(lambda: self._responses.counted(count_id, tokens))
+
+    def count_failed(self, count_id: str, error: ResponseError, now: float) -> list[Effect]:
+        """Take that the prompt of a ``Count`` cannot be served."""
+        self._now = now
+        return self._answer_count(lambda: self._responses.count_failed(count_id, error))
+
     def speech_scored(self, epoch: int, probabilities: Sequence[float], now: float) -> list[Effect]:
         """Take the detector's answers to a ``Score``."""
         self._now = now
@@ -241,9 +251,10 @@ class Session:
 
     def _truncate_item(self, event: ConversationItemTruncate) -> None:
         self._items.truncate(event)
+        self._responses.context.shrunk(event.item_id)
 
     def _create_response(self, event: ResponseCreate) -> None:
-        self._responses.create(self.config, event.response)
+        self._responses.create(self.config, event.response, event.event_id)
 
     def _cancel_response(self, event: ResponseCancel) -> None:
         self._ended(self._responses.cancel(self._responses.running(event.response_id), "client_cancelled"))
@@ -309,7 +320,7 @@ class Session:
             return
         self._interrupt()
         if self._responses.active_id is None:
-            self._responses.create(self.config, {})
+            self._ended(self._responses.answer(self.config))
 
     def _idle_timeout(self) -> None:
         taken = self._intake.take_silence(self._idle_ms)
@@ -320,7 +331,16 @@ class Session:
             audio_end_ms=taken.end_ms,
         )
         self._commit(taken.item_id, taken.samples)
-        self._responses.create(self.config, {})
+        self._ended(self._responses.answer(self.config))
+
+    def _answer_count(self, answer: Callable[[], Ended | None]) -> list[Effect]:
+        if self._closed:
+            return []
+        try:
+            self._ended(answer())
+        except ProtocolError as error:
+            return self.refuse(error, self._now)
+        return self._outbox.drain()
 
     def _ended(self, ended: Ended | None) -> None:
         if ended is not None:

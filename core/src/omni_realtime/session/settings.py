@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from omni_realtime.protocol import Capabilities
 
@@ -42,4 +42,8 @@ class SessionSettings:
     """The rate in Hz of the speech detector; ``None`` without one."""
     detector_frame: int | None = None
     """Samples of one frame of the speech detector."""
+    context_window: int | None = None
+    """Tokens that a prompt and its answer share; ``None`` if nothing is to be truncated."""
+    on_active_response: Literal["refuse", "replace"] = "refuse"
+    """What a ``response.create`` does while a response runs."""
     limits: SessionLimits = field(default_factory=SessionLimits)

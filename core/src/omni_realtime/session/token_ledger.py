@@ -58,31 +58,44 @@ class TokenLedger:
         self._known: _Known | None = None
         self._groups: list[_Group] = []
         self._least_base = 0
+        self._told: dict[str, int] = {}
 
-    def learn(self, entries: Sequence[Entry], base: Base, tokens: int) -> None:
-        """Take what a prompt of these entries costs in all."""
-        ids, known = frozenset(entry.item.id for entry in entries), self._known
+    def learn(self, entries: Sequence[Entry], base: Base, tokens: int, *, unfinished: frozenset[str] = frozenset()) -> None:
+        """Take what a prompt of these entries costs in all; ``unfinished`` ones may have grown since and so stay unknown."""
+        ids, known = frozenset(entry.item.id for entry in entries) - unfinished, self._known
+        grown = sum(self.bound(entry) for entry in entries if entry.item.id in unfinished)
         if known is None or known.base.key != base.key:
-            self._groups = [_Group(ids, tokens - base.most)]
+            self._groups = [_Group(ids, tokens - base.most - grown)]
             self._least_base = tokens - sum(map(self.bound, entries))
         else:
-            added = tokens - known.tokens + self._saved(known.item_ids & ids)
+            added = tokens - known.tokens + self._saved(known.item_ids & ids) - grown
             self._groups = [group for group in self._groups if group.item_ids & ids]
             if ids - known.item_ids:
                 self._groups.append(_Group(ids - known.item_ids, added))
         self._known = _Known(ids, base, tokens)
+
+    def told(self, item_id: str, tokens: int) -> None:
+        """Take that an answer was so many tokens, as a tighter bound than its bytes."""
+        self._told[item_id] = tokens
 
     def shrunk(self, item_id: str) -> None:
         """Take that an item has become shorter, so that leaving it out may save less."""
         self._groups = [replace(group, least=0) if item_id in group.item_ids else group for group in self._groups]
 
     def most(self, entries: Sequence[Entry], base: Base) -> int:
-        """Return an upper bound of what a prompt of these entries costs in all."""
-        known, unknown = self._known, self.slack(entries)
+        """Return an upper bound of what a prompt of these entries costs in all; what the engine told goes before any bound."""
+        bound, known = base.most + sum(map(self.bound, entries)), self._known
         if known is None:
-            return base.most + unknown
+            return bound
         grown = 0 if base.key == known.base.key else base.most
-        return known.tokens + grown - self._saved(frozenset(entry.item.id for entry in entries)) + unknown
+        saved = self._saved(frozenset(entry.item.id for entry in entries))
+        return max(self.least(entries, base), min(bound, known.tokens + grown - saved + self.slack(entries)))
+
+    def least(self, entries: Sequence[Entry], base: Base) -> int:
+        """Return a lower bound of what a prompt of these entries costs in all."""
+        known = self._known
+        whole = known is not None and base.key == known.base.key and known.item_ids <= {entry.item.id for entry in entries}
+        return known.tokens if known and whole else 0
 
     def slack(self, entries: Iterable[Entry]) -> int:
         """Return how much of ``most`` is a bound of items that no known prompt held."""
@@ -97,7 +110,8 @@ class TokenLedger:
         """Return an upper bound of what one item costs."""
         samples = sum(len(audio.samples) for audio in entry.audio.values())
         audio = int(samples / self._audio_rate * self._audio_tokens + 1) + FRAME_TOKENS * len(entry.audio) if samples else 0
-        return FRAME_TOKENS + _text_bytes(entry) + audio
+        text = _text_bytes(entry)
+        return FRAME_TOKENS + min(text, self._told.get(entry.item.id, text)) + audio
 
     def _saved(self, present: frozenset[str]) -> int:
         return sum(max(0, group.least) for group in self._groups if group.item_ids.isdisjoint(present))

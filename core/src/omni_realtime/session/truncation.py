@@ -20,8 +20,8 @@ AUTO_RETENTION: Final = 0.8
 """How full an ``auto`` cut leaves the window, so that the next turns append to a prompt that the engine has cached."""
 OPEN_ANSWER_TOKENS: Final = 4096
 """Kept free for an answer without a limit, in windows large enough."""
-SMALL_SLACK: Final = 8
-"""An ``auto`` truncation does without a count where what is unsure is below one part in so many of the limit."""
+SMALL_SLACK: Final = 3
+"""An ``auto`` truncation does without a count where what is unsure is at most one part in so many of the limit."""
 
 Mode: TypeAlias = Literal["auto", "disabled", "retention_ratio"]
 
@@ -69,9 +69,9 @@ def plan(entries: Sequence[Entry], base: Base, ledger: TokenLedger, budget: Budg
     audio_fits = _audio_fits(entries, budget)
     if total <= budget.limit and audio_fits:
         return Plan(tuple(entries))
-    slack = ledger.slack(entries)
-    sure = counted or not audio_fits or total - slack > budget.limit or (budget.mode == "auto" and slack * SMALL_SLACK <= budget.limit)
-    if not sure:
+    overflows = ledger.least(entries, base) - (base.most if budget.after_instructions else 0) > budget.limit
+    nearly_sure = budget.mode == "auto" and ledger.slack(entries) * SMALL_SLACK <= budget.limit
+    if not (counted or overflows or nearly_sure or not audio_fits):
         return Plan(tuple(entries), sure=False)
     if budget.mode == "disabled":
         raise _too_long(budget)

@@ -15,6 +15,7 @@ from omni_realtime.protocol import ProtocolError, ResponseError, decode, encode
 from omni_realtime.session import (
     CancelGeneration,
     Close,
+    Count,
     Effect,
     Generate,
     Score,
@@ -44,6 +45,7 @@ class MemoryClient:
         probability: the speech probability of one frame.
         transcript: of a user item, or a function of the request, which may raise ``EngineError``.
         autoplay: play generations to their end at once; without it they wait for ``play``.
+        count: the tokens of a turn's prompt; it may raise ``EngineError``.
 
     Attributes:
         events: every event from the server, as it stands on the wire.
@@ -61,6 +63,7 @@ class MemoryClient:
         probability: Callable[[Samples], float] = loudness,
         transcript: str | Callable[[TranscriptionRequest], str] = "Hello.",
         autoplay: bool = True,
+        count: Callable[[Turn], int] = lambda _: 0,
     ) -> None:
         self.events: list[Event] = []
         self.effects: list[Effect] = []
@@ -75,6 +78,7 @@ class MemoryClient:
         self._probability = probability
         self._transcript = transcript
         self._autoplay = autoplay
+        self._count = count
         self._generations: dict[str, Iterator[Step]] = {}
         self.take(self.session.open(self.now))
 
@@ -128,6 +132,8 @@ class MemoryClient:
                 self.events.append(event)
             case Generate():
                 self._generations[effect.response_id] = iter(self._script(effect))
+            case Count():
+                return self._count_turn(effect)
             case CancelGeneration():
                 self.cancelled.append(effect.response_id)
                 self._generations.pop(effect.response_id, None)
@@ -165,9 +171,15 @@ class MemoryClient:
         if step is None:
             return self.session.generation_ended(response_id, self.now)
         if isinstance(step, EngineError):
-            failure = ResponseError(type="server_error", code=step.code, message=step.message)
-            return self.session.generation_failed(response_id, failure, self.now)
+            return self.session.generation_failed(response_id, _failure(step), self.now)
         raise TypeError(f"The client cannot play {step!r}: it takes deltas, numbers and EngineErrors; leave waiting to play(steps).")
+
+    def _count_turn(self, effect: Count) -> list[Effect]:
+        try:
+            tokens = self._count(effect.turn)
+        except EngineError as error:
+            return self.session.count_failed(effect.count_id, _failure(error), self.now)
+        return self.session.counted(effect.count_id, tokens, self.now)
 
     def _transcribe(self, effect: Transcribe) -> list[Effect]:
         request = TranscriptionRequest(
@@ -178,3 +190,7 @@ class MemoryClient:
         except EngineError as error:
             return self.session.transcription_failed(effect.item_id, error.code, error.message, self.now)
         return self.session.transcribed(effect.item_id, transcript, self.now)
+
+
+def _failure(error: EngineError) -> ResponseError:
+    return ResponseError(type="server_error", code=error.code, message=error.message)

@@ -11,6 +11,7 @@ import numpy as np
 
 from omni_realtime.audio import resample
 from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, ContentPart, TextPart, Turn
+from omni_realtime.engine.safe_messages import long_enough, plain_text, safe_message
 from omni_realtime.engine.voice_files import read_voice
 from omni_realtime_mimo_audio.settings import MimoAudioSettings
 from omni_realtime_mimo_audio.template import chat_template
@@ -19,6 +20,8 @@ RATE = 24000
 """Of audio in and out, in Hz."""
 HIDDEN = ("<|empty|>", "<|sostm|>", "<|eot|>", "<|eostm|>", "<|sosp|>", "<|eosp|>")
 """What the model writes between its words: places of audio, and the ends of text and speech."""
+MARKS = ("<|",)
+"""What begins the marks of roles and of audio in the template."""
 VOICE_WORDS = "Your voice should be:"
 """What stands before the voice prompt, as the model was taught it."""
 
@@ -27,7 +30,7 @@ def build_prompt(turn: Turn, settings: MimoAudioSettings) -> ChatPrompt:
     """The instructions and, for a spoken response, the voice; then the conversation."""
     spoken = "audio" in turn.modalities
     system = _system(turn.instructions, settings.voice_files.find(turn.voice) if spoken else None)
-    conversation = (_plain(message) for message in turn.messages if message.content)
+    conversation = (replace(safe_message(message, MARKS), tool_calls=()) for message in turn.messages if message.content)
     return ChatPrompt(
         messages=(*system, *conversation),
         template_kwargs={"spoken": spoken},
@@ -46,22 +49,12 @@ def load_voice(file: Path) -> AudioPart:
         ValueError: if it is no WAV file.
     """
     samples = np.ascontiguousarray(resample(*read_voice(file), RATE))
-    return AudioPart(samples=samples, rate=RATE, key=f"voice-{hashlib.sha256(samples.data).hexdigest()}")
+    return long_enough(AudioPart(samples=samples, rate=RATE, key=f"voice-{hashlib.sha256(samples.data).hexdigest()}"))
 
 
 def _system(instructions: str, voice: Path | None) -> tuple[ChatMessage, ...]:
-    words = "\n\n".join(filter(None, (_plain_text(instructions), VOICE_WORDS if voice else "")))
+    words = "\n\n".join(filter(None, (plain_text(instructions, MARKS), VOICE_WORDS if voice else "")))
     content: tuple[ContentPart, ...] = (TextPart(text=words),) if words else ()
     if voice:
         content += (load_voice(voice),)
     return (ChatMessage(role="system", content=content),) if content else ()
-
-
-def _plain(message: ChatMessage) -> ChatMessage:
-    content = (TextPart(text=_plain_text(part.text)) if isinstance(part, TextPart) else part for part in message.content)
-    return replace(message, content=tuple(content), tool_calls=())
-
-
-def _plain_text(text: str) -> str:
-    """Text in which the model's own marks, those of roles and of audio, are no marks."""
-    return text.replace("<|", "< |")

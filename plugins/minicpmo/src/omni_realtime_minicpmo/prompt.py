@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pybase64
 
 from omni_realtime.audio import write_wav
-from omni_realtime.chat import ChatMessage, ChatPrompt, ContentPart, TextPart, ToolCall, Turn
+from omni_realtime.chat import ChatMessage, ChatPrompt, TextPart, Turn
+from omni_realtime.engine.safe_messages import safe_message
 from omni_realtime.engine.voice_files import read_voice
 from omni_realtime_minicpmo.settings import MinicpmoSettings
 
 REFERENCE_AUDIO = "_minicpmo45_reference_audio"
 """vLLM-Omni's name for the voice to speak with: samples and their rate. Without it the checkpoint's own voice speaks."""
+MARKS = ("<|", "<audio>")
+"""What begins the marks of roles and of speech in the template, and what is the mark of audio."""
 LEAST_TOKENS = 2
 """Of a spoken reply: the talker does not survive fewer, the end of the text being one."""
 
@@ -26,7 +27,7 @@ def build_prompt(turn: Turn, settings: MinicpmoSettings) -> ChatPrompt:
     spoken = "audio" in turn.modalities
     info = _spoken_info(turn, settings) if spoken else {}
     return ChatPrompt(
-        messages=tuple(_plain(message) for message in (*instructions, *turn.messages)),
+        messages=tuple(safe_message(message, MARKS) for message in (*instructions, *turn.messages)),
         tools=turn.tools,
         tool_choice=turn.tool_choice,
         template_kwargs={"enable_thinking": False, "use_tts_template": spoken and not _forces_a_call(turn)},
@@ -53,20 +54,3 @@ def _data_url(file: Path) -> str:
 
 def _forces_a_call(turn: Turn) -> bool:
     return bool(turn.tools) and turn.tool_choice not in {"auto", "none"}
-
-
-def _plain(message: ChatMessage) -> ChatMessage:
-    return replace(message, content=tuple(_plain_parts(message.content)), tool_calls=tuple(_plain_calls(message.tool_calls)))
-
-
-def _plain_parts(parts: Iterable[ContentPart]) -> Iterable[ContentPart]:
-    return (TextPart(text=_plain_text(part.text)) if isinstance(part, TextPart) else part for part in parts)
-
-
-def _plain_calls(calls: Iterable[ToolCall]) -> Iterable[ToolCall]:
-    return (replace(call, arguments=_plain_text(call.arguments)) for call in calls)
-
-
-def _plain_text(text: str) -> str:
-    """Text in which the model's own marks, those of roles, of speech and of audio, are no marks."""
-    return text.replace("<|", "< |").replace("<audio>", "< audio>")

@@ -11,6 +11,10 @@ from omni_realtime.engine.vllm_common.rendering import Rendered
 from omni_realtime.engine.vllm_common.tools import ToolCalls
 
 
+class GenerationFailedError(Exception):
+    """An output ended with the finish reason ``error``: all that vLLM says where, for instance, its caches of audio have drifted apart."""
+
+
 class Completion:
     """Reads the outputs of the text stage and knows, once it has ended, how and at what cost."""
 
@@ -22,6 +26,7 @@ class Completion:
         self._tokens = 0
         self._cached = 0
         self._called = False
+        self.output_audio_tokens = 0
 
     @property
     def silences(self) -> bool:
@@ -32,7 +37,7 @@ class Completion:
         """The deltas of one output.
 
         Raises:
-            EngineError: if it says that the generation failed.
+            GenerationFailedError: if it says that the generation failed.
         """
         self._cached = max(self._cached, cached_tokens or 0)
         self._finish = finish_reason or self._finish
@@ -40,7 +45,7 @@ class Completion:
             # What an abort ends with repeats what has been sent.
             return []
         if finish_reason == "error":
-            raise EngineError("The engine failed to make this response.")
+            raise GenerationFailedError
         self._tokens += len(token_ids)
         text = self._hidden.read(text)
         if finish_reason is not None:
@@ -49,13 +54,13 @@ class Completion:
         self._called = self._called or any(delta.tool_call for delta in deltas)
         return deltas
 
-    def end(self, output_audio_tokens: int = 0) -> ChatDelta:
+    def end(self) -> ChatDelta:
         """The last delta: how it ended, and the usage.
 
         Raises:
             EngineError: if it never ended.
         """
-        return ChatDelta(finish_reason=self._finish_reason(), usage=self._usage(output_audio_tokens))
+        return ChatDelta(finish_reason=self._finish_reason(), usage=self._usage())
 
     def _words(self, text: str, token_ids: Sequence[int], finish_reason: str | None) -> list[ChatDelta]:
         if self._tools is None:
@@ -71,7 +76,7 @@ class Completion:
                 return reason
         raise EngineError("The engine ended this response without a reason.")
 
-    def _usage(self, output_audio_tokens: int) -> Usage:
+    def _usage(self) -> Usage:
         cached_audio = self._rendered.audio_tokens_before(self._cached)
         return Usage(
             input_text_tokens=self._rendered.tokens - self._rendered.audio_tokens,
@@ -79,5 +84,5 @@ class Completion:
             cached_text_tokens=self._cached - cached_audio,
             cached_audio_tokens=cached_audio,
             output_text_tokens=self._tokens,
-            output_audio_tokens=output_audio_tokens,
+            output_audio_tokens=self.output_audio_tokens,
         )

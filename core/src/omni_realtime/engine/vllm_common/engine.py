@@ -134,8 +134,9 @@ class InProcessEngine(ABC):
         return Path(path).read_text(encoding="utf-8") if path else None
 
     async def _stop(self) -> None:
-        if self._client is not None:
-            self._client.shutdown()
+        client, self._client = self._client, None
+        if client is not None:
+            client.shutdown()
 
     async def _check_health(self) -> None:
         try:

@@ -19,8 +19,8 @@ class EngineThread:
     """Runs coroutines and generators on its own loop, for callers on any other."""
 
     def __init__(self, name: str) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._loop: asyncio.AbstractEventLoop
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
     def running(self) -> bool:
@@ -28,8 +28,12 @@ class EngineThread:
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Start the loop."""
+        """Make the loop and start it: an engine that is never started leaves nothing open."""
+        self._loop = asyncio.new_event_loop()
         self._thread.start()
+
+    def _run(self) -> None:
+        self._loop.run_forever()
 
     async def stop(self) -> None:
         """End what still runs, and the loop."""

@@ -58,11 +58,18 @@ class VllmOmniEngine(InProcessEngine):
         if output.final_output_type == "text":
             for made in output.outputs:
                 yield from completion.read(made.text or "", made.token_ids, made.finish_reason, output.num_cached_tokens)
-        elif output.final_output_type == "audio" and not completion.silences:
+        elif output.final_output_type == "audio":
+            completion.output_audio_tokens = self._inner_tokens(output)
             payload = output.multimodal_output or {}
             samples = samples_of(payload.get("audio"))
-            if samples.size:
+            if samples.size and not completion.silences:
                 yield ChatDelta(audio=samples, rate=rate_of(payload))
+
+    def _inner_tokens(self, output: Any) -> int:
+        """The tokens of the stages between text and sound: those of the audio."""
+        told = (output.metrics or {}).get("stage_metrics", {})
+        inner = [str(stage.stage_id) for stage in self._stages if stage.final_output_type is None]
+        return sum(told[stage]["num_tokens_out"] for stage in inner if stage in told)
 
 
 class _Submitted:
