@@ -13,7 +13,7 @@ ENGINE_SUPPORT := tests/engine/support
 DISTRIBUTIONS := core hostapp $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml))
 MANIFESTS := pyproject.toml core/pyproject.toml hostapp/pyproject.toml plugins/local/pyproject.toml $(wildcard plugins/local/src/omni_realtime_local/*.txt)
 
-.PHONY: serve test test-fast test-engine lint coverage benchmarks clean
+.PHONY: serve test test-fast test-engine benchmark-truncation lint coverage benchmarks clean
 
 serve: .venv/.serve
 	@$(BIN)/omni-realtime serve deployments/local.yaml --host $(HOST) --port $(PORT)
@@ -24,10 +24,15 @@ test-fast: .venv/.test
 	$(BIN)/pytest -q -m "not slow"
 
 # The adapters on the real vLLM-Omni engine, with tiny random models on the CPU: about three minutes to install, once, and ten to run.
+ENGINE_ENV := OMP_NUM_THREADS=1 HF_HOME=$(CURDIR)/.venv-engine/huggingface HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 \
+	VLLM_ENABLE_V1_MULTIPROCESSING=0 \
+	PYTHONPATH=$(CURDIR)/$(ENGINE_SUPPORT)/site:$(CURDIR)/$(ENGINE_SUPPORT)/plugin:$(CURDIR)/$(ENGINE_SUPPORT)
+
 test-engine: .venv-engine/.ready
-	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR)/$(ENGINE_SUPPORT)/site:$(CURDIR)/$(ENGINE_SUPPORT)/plugin:$(CURDIR)/$(ENGINE_SUPPORT) \
-	HF_HOME=$(CURDIR)/.venv-engine/huggingface HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 VLLM_ENABLE_V1_MULTIPROCESSING=0 \
-	$(ENGINE_BIN)/python -m pytest tests/engine
+	$(ENGINE_ENV) OMNI_REALTIME_ENGINE_TESTS=1 $(ENGINE_BIN)/python -m pytest tests/engine
+
+benchmark-truncation: .venv-engine/.ready
+	$(ENGINE_ENV) VLLM_PLUGINS=none VLLM_LOGGING_LEVEL=ERROR $(ENGINE_BIN)/python benchmarks/truncation.py
 
 lint: .venv/.test
 	$(BIN)/ruff check
@@ -42,8 +47,8 @@ coverage: .venv/.test
 	  $(BIN)/coverage report --skip-covered --include="*/omni_realtime/$$part/*" --fail-under=95 || exit 1; \
 	done
 
-benchmarks: .venv/.test
-	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+benchmarks: .venv/.test benchmark-truncation
+	for script in $(filter-out benchmarks/truncation.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 .venv/bin/python:
 	@$(PYTHON) -m venv .venv

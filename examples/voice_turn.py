@@ -206,7 +206,7 @@ def main() -> None:
     try:
         asyncio.run(converse(arguments))
     except ConnectionRefusedError:
-        sys.exit(f"No server answers at {arguments.url}. Start one with: make serve")
+        sys.exit(f"No server answers at {arguments.url}. Start one with make serve, or say where it is with --url.")
     except InvalidStatus as error:
         sys.exit(f"The server refused: HTTP {error.response.status_code} {error.response.body.decode()}")
 

@@ -82,7 +82,7 @@ def vllm_router(servers: list[Process]) -> Callable[[int], list[str]]:
     command = str(Path(sys.executable).with_name("vllm-router"))
     urls = [server.url for server in servers]
     ports = ["--prometheus-port", str(free_port())]
-    return lambda port: [command, "--port", str(port), *ports, "--policy", "round_robin", "--worker-urls", *urls]
+    return lambda port: [command, "--port", str(port), *ports, "--policy", "sticky_least_loaded", "--worker-urls", *urls]
 
 
 @pytest.fixture(scope="module")
@@ -161,10 +161,11 @@ def run(test: Callable[[], Any]) -> None:
     asyncio.run(asyncio.wait_for(test(), 4 * LATEST_S))
 
 
-def test_sessions_spread_over_both_servers(stack):
-    async def test():
-        before = [server.total("vllm:request_success_total") for server in stack.servers]
+def test_sessions_spread_over_both_servers_and_each_stays_on_one(stack):
+    def answered() -> list[float]:
+        return [server.total("vllm:request_success_total") for server in stack.servers]
 
+    async def test():
         async def session(number: int) -> None:
             async with client.realtime.connect(model="talker") as connection:
                 for turn in range(3):
@@ -175,11 +176,12 @@ def test_sessions_spread_over_both_servers(stack):
                     assert response.output[0].content[0].text
 
         async with host(stack.router) as (client, _, _talker):
-            await asyncio.gather(*(session(number) for number in range(4)))
-        after = [server.total("vllm:request_success_total") for server in stack.servers]
-        answered = [late - early for early, late in zip(before, after, strict=True)]
-        assert sum(answered) == 12
-        assert min(answered) >= 3
+            before = answered()
+            await asyncio.gather(*(session(number) for number in range(6)))
+            turns = [late - early for early, late in zip(before, answered(), strict=True)]
+        assert sum(turns) == 18
+        assert min(turns) > 0
+        assert [count % 3 for count in turns] == [0, 0]
 
     run(test)
 

@@ -352,6 +352,30 @@ def test_a_text_response_asks_for_no_audio_and_no_voice(server, talk):
     assert server.bodies[0]["modalities"] == ["text"]
 
 
+def test_the_turns_of_a_conversation_name_it_to_a_router(server, talk):
+    server.answers = [REPLY]
+
+    def turn(words: str, key: str) -> tuple[ChatMessage, ...]:
+        audio = AudioPart(samples=sine(160, 16000), rate=16000, key=key)
+        return (
+            ChatMessage(role="user", content=(audio, TextPart(text=words))),
+            ChatMessage(role="assistant", content=(TextPart(text="Yes."),)),
+        )
+
+    system = ChatMessage(role="system", content=(TextPart(text="Be brief."),))
+    first, second, other = turn("One", "a"), turn("Two", "b"), turn("One", "c")
+    prompts = [(system, *first), (system, *first, *second), (*first, *second), (system, *second), (system, *other), (system,)]
+
+    async def test(engine):
+        for messages in prompts:
+            await collect(engine, request(ChatPrompt(messages=messages)))
+
+    talk(test)
+    names = [headers["x-session-id"] for headers in server.headers]
+    assert names[0] == names[1] == names[2]
+    assert len(set(names)) == 4
+
+
 def test_engine_info_that_is_no_json_is_refused_in_words_that_help(server, talk):
     async def test(engine):
         with pytest.raises(EngineError, match="plain JSON values"):

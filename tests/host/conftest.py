@@ -30,7 +30,7 @@ from omni_realtime_host.host import Host
 from omni_realtime_host.served_model import ServedModel
 from omni_realtime_host.server import listening, open_socket
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 class CheckedClient:

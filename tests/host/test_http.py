@@ -179,6 +179,7 @@ def test_a_frame_that_is_no_websocket_frame_ends_its_session_without_a_fault_in_
             close_frame = (await reader.read())[-64:]
             assert b"\x03\xea" in close_frame  # 1002: protocol error
             writer.close()
+            await writer.wait_closed()
             await eventually(lambda: "closed" in caplog.text)
 
     with caplog.at_level(logging.INFO):

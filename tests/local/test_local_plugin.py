@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import subprocess
 import sys
 import tomllib
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import omni_realtime_local as plugin
+from omni_realtime.chat import ChatDelta, ChatPrompt, GenerateRequest
 from omni_realtime.deployment import Deployment, Problem
 from omni_realtime.engine import port
 from omni_realtime_local import runtime, weights
@@ -52,6 +55,26 @@ def test_the_hooks_make_the_three_parts(deployment: Deployment) -> None:
 def test_engine_and_session_share_one_transcriber(deployment: Deployment) -> None:
     engine = plugin.realtime_engine(deployment)
     assert engine._transcriber is plugin.realtime_transcriber(deployment)  # type: ignore[attr-defined]
+
+
+def test_a_fault_is_raised_and_not_logged_with_what_it_quotes(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = plugin.realtime_engine(deployment)
+
+    async def fail(*_: object) -> ChatDelta:
+        raise ValueError("the user's words")
+
+    monkeypatch.setattr(engine, "_write", fail)
+
+    async def generate() -> None:
+        async with contextlib.aclosing(engine.generate(GenerateRequest(request_id="1", prompt=ChatPrompt(messages=())))) as deltas:
+            async for _ in deltas:
+                pass
+
+    with pytest.raises(ValueError, match="the user's words"):
+        asyncio.run(generate())
+    assert "words" not in caplog.text
 
 
 def test_the_default_settings_have_no_problem() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,9 @@ def shipped(vllm_omni: Path) -> Path:
     """The deploy configs that vLLM-Omni ships for this model, as far as they matter here."""
     (vllm_omni / "qwen3_omni_moe.yaml").write_text(STAGES)
     (vllm_omni / "qwen3_omni_duplex.yaml").write_text("base_config: qwen3_omni_moe.yaml\nsession_mode: duplex")
+    package = vllm_omni.parents[1] / "vllm"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise AssertionError('a check imports the engine')\n")
     (vllm_omni / "qwen3_omni_moe_thinking.yaml").write_text("stages: [{stage_id: 0}]")
     return vllm_omni
 
@@ -215,9 +219,11 @@ def test_check_takes_the_right_model(checkpoint: Callable[..., str], engine: dic
     assert not problems(engine | {"model": checkpoint(architectures=ARCHITECTURE)})
 
 
-def test_check_misses_vllm_omni(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omni_realtime.engine.deploy_config.find_spec", lambda name: None)
-    assert "pip install vllm" in problems()["settings.engine.type"]
+@pytest.mark.parametrize(("engine", "package"), [(ENGINE, "vllm-omni"), (THINKER, "vllm")])
+def test_check_misses_the_engine(monkeypatch: pytest.MonkeyPatch, engine: dict[str, Any], package: str) -> None:
+    for module in ("omni_realtime.engine.deploy_config", "omni_realtime_qwen3_omni.check"):
+        monkeypatch.setattr(import_module(module), "find_spec", lambda name: None)
+    assert f"{package}==0.30.0" in problems(engine)["settings.engine.type"]
     assert not problems(REMOTE)
 
 

@@ -86,7 +86,7 @@ class Connection:
                 self._step(self._session.receive, event)
 
     async def _write(self) -> None:
-        with contextlib.suppress(WebSocketDisconnect):  # the socket may be closed before the reader hears of it
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # the socket may be closed before the reader hears of it
             while isinstance(event := await self._output.get(), str):
                 await self._websocket.send_text(event)
             await self._websocket.close(event.code, event.reason)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse
 
-
 _HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 426: {"Upgrade": "websocket"}}
 
 

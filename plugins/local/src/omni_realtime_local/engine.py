@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
 from omni_realtime.chat import AudioPart, ChatDelta, ChatPrompt, GenerateRequest
-from omni_realtime.engine.port import EngineError, TranscriptionRequest
+from omni_realtime.engine.port import TranscriptionRequest
 from omni_realtime_local.asr import shared_transcriber
 from omni_realtime_local.llama import Message
 from omni_realtime_local.llm import LanguageModel
@@ -18,9 +17,7 @@ from omni_realtime_local.settings import LocalSettings
 from omni_realtime_local.speech import write, write_and_speak
 from omni_realtime_local.tts import PiperSpeaker
 
-Put = Callable[[ChatDelta | EngineError], None]
-
-_log = logging.getLogger(__name__)
+Put = Callable[[ChatDelta | Exception], None]
 
 
 class _Part(Protocol):
@@ -87,13 +84,13 @@ class LocalEngine:
 
         What the caller has not taken yet waits in memory; the longest reply bounds it.
         """
-        deltas: asyncio.Queue[ChatDelta | EngineError] = asyncio.Queue()
+        deltas: asyncio.Queue[ChatDelta | Exception] = asyncio.Queue()
         task = asyncio.create_task(self._respond(request, deltas.put_nowait))
         self._responses[request.request_id] = task
         try:
             while True:
                 delta = await deltas.get()
-                if isinstance(delta, EngineError):
+                if isinstance(delta, Exception):
                     raise delta
                 yield delta
                 if delta.finish_reason is not None:
@@ -115,11 +112,8 @@ class LocalEngine:
             put(await self._write(request, put))
         except asyncio.CancelledError:
             put(ChatDelta(finish_reason="abort"))
-        except EngineError as error:
+        except Exception as error:  # noqa: BLE001  (raised by generate: its caller logs it without what it may quote)
             put(error)
-        except Exception:  # noqa: BLE001  (the response must end, whatever the fault)
-            _log.exception("a response failed")
-            put(EngineError("The response failed; the server's log says why."))
 
     async def _write(self, request: GenerateRequest, put: Put) -> ChatDelta:
         messages = await self._render(request.prompt)

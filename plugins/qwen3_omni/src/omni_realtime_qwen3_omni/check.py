@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from omni_realtime.deployment import Deployment, Problem
 from omni_realtime.engine.adapters import engine_problems
 from omni_realtime.engine.deploy_config import WHERE, DeployConfigError, duplex_problems, installation_problems, read_deploy_config
@@ -26,13 +28,19 @@ def check(deployment: Deployment) -> list[Problem]:
     return [
         *checkpoint_problems(engine["model"], ARCHITECTURES),
         *template_problems(engine["model"], engine.get("chat_template")),
-        *(_omni(settings) if settings.engine_type == "vllm_omni" else ()),
+        *(_omni(settings) if settings.engine_type == "vllm_omni" else _vllm()),
     ]
 
 
+def _vllm() -> list[Problem]:
+    if find_spec("vllm"):
+        return []
+    message = "vLLM is not installed: pip install vllm==0.30.0, or let settings.engine name another engine."
+    return [Problem(where="settings.engine.type", message=message)]
+
+
 def _omni(settings: Qwen3OmniSettings) -> list[Problem]:
-    not_installed = installation_problems()
-    return not_installed or _deploy_config(settings)
+    return installation_problems() or _deploy_config(settings)
 
 
 def _deploy_config(settings: Qwen3OmniSettings) -> list[Problem]:

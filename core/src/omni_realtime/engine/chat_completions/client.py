@@ -14,6 +14,7 @@ from functools import partial
 import httpx
 
 from omni_realtime.chat import ChatPrompt
+from omni_realtime.engine.chat_completions import affinity
 from omni_realtime.engine.chat_completions.call import Call
 from omni_realtime.engine.chat_completions.failures import refusal, unavailable
 from omni_realtime.engine.chat_completions.settings import ChatCompletionsSettings
@@ -124,9 +125,10 @@ class Client:
             raise unavailable("broke the connection") from error
 
     async def _open(self, url: str, body: bytes, prompt: ChatPrompt, call: Call, deadline: float) -> httpx.Response:
+        headers = {"Content-Type": "application/json", affinity.HEADER: affinity.conversation_key(prompt)}
         for attempt in range(self._settings.retries + 1):
             delay: float | None = random.uniform(0.5, 1) * BACKOFF_S * 2**attempt  # noqa: S311 - not a secret
-            request = self._http.build_request("POST", url, content=body, headers={"Content-Type": "application/json"})
+            request = self._http.build_request("POST", url, content=body, headers=headers)
             try:
                 response = await call.wait(partial(self._http.send, request, stream=True), deadline)
             except httpx.TransportError as error:

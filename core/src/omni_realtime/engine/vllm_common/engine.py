@@ -157,17 +157,28 @@ class InProcessEngine(ABC):
     async def _generate(self, request: GenerateRequest) -> AsyncGenerator[ChatDelta, None]:
         try:
             admitted = await self._admit(request)
-            try:
-                async for output in admitted.outputs:
-                    for delta in self._read(output, admitted.completion):
-                        yield delta
-                yield admitted.completion.end()
-            finally:
-                await admitted.outputs.aclose()
+            async with aclosing(self._stream(admitted)) as deltas:
+                async for delta in deltas:
+                    yield delta
         except EngineError:
             raise
         except Exception as error:
             raise await self._fault(request, error) from error
+
+    async def _stream(self, admitted: Admitted) -> AsyncGenerator[ChatDelta, None]:
+        try:
+            async for output in admitted.outputs:
+                for delta in self._read(output, admitted.completion):
+                    yield delta
+            yield admitted.completion.end()
+        except EngineError:
+            raise
+        except Exception:
+            # Its audio may be the reason: the engine no longer has what the sender cache believes it to have.
+            await self._renderer.forget()
+            raise
+        finally:
+            await admitted.outputs.aclose()
 
     async def _admit(self, request: GenerateRequest) -> Admitted:
         """Render and submit, one request at a time: the engine's cache of audio relies on the order of the renders.
@@ -179,9 +190,9 @@ class InProcessEngine(ABC):
             try:
                 return await asyncio.shield(admission)
             except asyncio.CancelledError:
-                (admitted,) = await asyncio.gather(admission, return_exceptions=True)
-                if isinstance(admitted, Admitted):
-                    await admitted.outputs.aclose()
+                await asyncio.wait([admission])
+                if admission.exception() is None:
+                    await admission.result().outputs.aclose()
                 raise
 
     async def _render_and_submit(self, request: GenerateRequest) -> Admitted:
@@ -216,8 +227,6 @@ class InProcessEngine(ABC):
         if faults.is_engine_death(error):
             await self._check_health()
             return EngineError("A part of the engine has died; another takes its place.")
-        # Its audio may be the reason: the engine no longer has what the sender cache believes it to have.
-        await self._renderer.forget()
         return faults.port_error(error)
 
     async def _abort(self, request_id: str) -> None:
