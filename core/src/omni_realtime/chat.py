@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from omni_realtime.protocol.response import Usage as Usage
+from omni_realtime.protocol.response import Usage as Usage  # noqa: PLC0414 - a word of this vocabulary too
 
 Samples: TypeAlias = NDArray[np.float32]
 """Mono audio, shape ``(n,)``, float32, nominally within [-1, 1]."""

@@ -1,0 +1,1 @@
+"""The engine port and its adapters; importing this package imports no engine."""
