@@ -29,7 +29,7 @@ ENGINE_ENV := OMP_NUM_THREADS=1 HF_HOME=$(CURDIR)/.venv-engine/huggingface HF_HU
 	PYTHONPATH=$(CURDIR)/$(ENGINE_SUPPORT)/site:$(CURDIR)/$(ENGINE_SUPPORT)/plugin:$(CURDIR)/$(ENGINE_SUPPORT)
 
 test-engine: .venv-engine/.ready
-	$(ENGINE_ENV) OMNI_REALTIME_ENGINE_TESTS=1 $(ENGINE_BIN)/python -m pytest tests/engine
+	$(ENGINE_ENV) $(ENGINE_BIN)/python -m pytest tests/engine
 
 benchmark-truncation: .venv-engine/.ready
 	$(ENGINE_ENV) VLLM_PLUGINS=none VLLM_LOGGING_LEVEL=ERROR $(ENGINE_BIN)/python benchmarks/truncation.py

@@ -81,8 +81,8 @@ def vllm_serve(model: Path) -> Callable[[int], list[str]]:
 def vllm_router(servers: list[Process]) -> Callable[[int], list[str]]:
     command = str(Path(sys.executable).with_name("vllm-router"))
     urls = [server.url for server in servers]
-    ports = ["--prometheus-port", str(free_port())]
-    return lambda port: [command, "--port", str(port), *ports, "--policy", "sticky_least_loaded", "--worker-urls", *urls]
+    options = ["--policy", "sticky_least_loaded", "--cb-failure-threshold", "1", "--prometheus-port", str(free_port())]
+    return lambda port: [command, "--port", str(port), *options, "--worker-urls", *urls]
 
 
 @pytest.fixture(scope="module")

@@ -396,8 +396,9 @@ async def fails(engine, code: str, words: str) -> EngineError:
     return caught.value
 
 
-@pytest.mark.parametrize("status", [502, 503, 504, 429])
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 429])
 def test_a_server_that_is_busy_twice_is_asked_thrice(server, talk, status):
+    """500 in plain text is a router's word for a server that it cannot reach; a server's own 500, in JSON, stands."""
     busy = Response(status_code=status)
     server.answers = [busy, busy, REPLY]
 

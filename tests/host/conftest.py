@@ -87,10 +87,6 @@ class Running:
     def http(self) -> str:
         return self.url.replace("ws", "http", 1).removesuffix("/v1/realtime")
 
-    @property
-    def port(self) -> int:
-        return int(self.url.rpartition(":")[2].partition("/")[0])
-
     @contextlib.asynccontextmanager
     async def connect(self, query: str = "", **options: Any) -> AsyncIterator[CheckedClient]:
         async with websockets.connect(self.url + query, compression=None, max_size=None, **options) as socket:

@@ -167,25 +167,6 @@ def test_a_refused_upgrade_is_one_line_in_the_log_and_no_error(serve, run, caplo
     assert all(record.levelno < logging.ERROR for record in caplog.records)
 
 
-@pytest.mark.parametrize(
-    "frame", [b"\x81\x02{}", b"\xf1\x80\0\0\0\0", b"\x83\x80\0\0\0\0"], ids=["unmasked", "reserved bits", "unknown opcode"]
-)
-def test_a_frame_that_is_no_websocket_frame_ends_its_session_without_a_fault_in_the_log(serve, run, eventually, caplog, frame):
-    async def test():
-        async with serve() as running:
-            reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
-            upgrade = ["GET /v1/realtime HTTP/1.1", "Host: x", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
-            writer.write("\r\n".join([*upgrade, "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "", ""]).encode() + frame)
-            await reader.readuntil(b"\x03\xea")  # 1002: protocol error
-            writer.close()
-            await writer.wait_closed()
-            await eventually(lambda: "closed" in caplog.text)
-
-    with caplog.at_level(logging.INFO):
-        run(test())
-    assert not [record for record in caplog.records if record.name.startswith("omni_realtime_host") and record.levelno > logging.INFO]
-
-
 def test_a_model_that_cannot_start_is_named_and_what_started_is_closed(serve, run):
     class Broken(ScriptedEngine):
         async def start(self) -> None:

@@ -207,6 +207,11 @@ def test_null_brings_the_default_back(update: Update, session: SessionConfig, ch
     assert update(reset, config=changed) == session
 
 
+def test_a_model_name_of_the_api_stands_for_the_served_model(update: Update) -> None:
+    updated = update({"model": "gpt-realtime-2026", "instructions": "Be kind."})
+    assert (updated.model, updated.instructions) == ("served", "Be kind.")
+
+
 def test_transcription_is_merged_and_echoes_the_model_in_force(update: Update) -> None:
     on = update(audio_in(transcription={"model": "whisper-1", "language": "en"}))
     assert to_wire(on)["audio"]["input"]["transcription"] == {"model": "tiny", "language": "en"}
@@ -291,7 +296,7 @@ REFUSED = [
     ("unknown detector null", detector(echo=None), "unknown_parameter", "session.audio.input.turn_detection.echo", "echo"),
     ("another id", {"id": "sess_2"}, "invalid_value", "session.id", "sess_1"),
     ("another object", {"object": "x"}, "invalid_value", "session.object", "realtime.session"),
-    ("another model", {"model": "gpt-realtime"}, "invalid_value", "session.model", "'served'"),
+    ("another model", {"model": "other"}, "invalid_value", "session.model", "'served'"),
     ("another end", {"expires_at": 1}, "invalid_value", "session.expires_at", "1700000000"),
     ("both modalities", {"output_modalities": ["text", "audio"]}, "invalid_value", "session.output_modalities", '["audio"], ["text"]'),
     ("no modality", {"output_modalities": []}, "invalid_value", "session.output_modalities", '["audio"]'),

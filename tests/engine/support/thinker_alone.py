@@ -103,7 +103,7 @@ async def seen(thinker: Thinker) -> dict[str, Any]:
     engine, results = thinker.engine, dict[str, Any]()
     await engine.start()
     results["window"] = engine.context_window
-    heard = thinker.prompt(audio("heard", 2.0), TextPart(text="what?"))
+    heard = thinker.prompt(audio("heard", 20.0), TextPart(text="what?"))
     results["counted"] = [await engine.count_tokens(heard), engine._client.renderer.mm_processor_cache.make_stats().total]
     results["heard"], results["again"] = await thinker.answer(heard), await thinker.answer(heard)
     results["together"] = await asyncio.gather(*(thinker.answer(thinker.prompt(TextPart(text=word))) for word in ("one", "two")))

@@ -44,6 +44,9 @@ _OFF = frozenset({
 _MERGED = frozenset({"audio", "audio.input", "audio.output", "audio.input.transcription", "audio.input.turn_detection"})
 """Objects that are merged; all others are replaced whole."""
 
+OPENAI_MODELS = "gpt-"
+"""How the API's own models begin: clients name one by default, so each stands for the model that the URL chose."""
+
 _FIXED = ("id", "object", "model", "expires_at")
 
 RESPONSE_SPELLINGS = {
@@ -132,6 +135,8 @@ def value_at(root: object, path: str) -> Any:
 def _apply(config: SessionConfig, patch: Mapping[str, Any], capabilities: Capabilities, default: SessionConfig) -> SessionConfig:
     refuse_beta_names(patch, _SESSION_SPELLINGS, "session")
     merged = validate(SessionConfig, _merge(config.model_dump(), patch, default.model_dump(), ""), "session")
+    if merged.model.startswith(OPENAI_MODELS):
+        merged = _with(merged, model=config.model)
     for name in _FIXED:
         if getattr(merged, name) != (fixed := getattr(config, name)):
             refuse_value(f"session.{name}", f"it is {shown(fixed)} for the whole session.")

@@ -157,13 +157,18 @@ async def _refusal(response: httpx.Response, prompt: ChatPrompt, call: Call, dea
 
 
 def _retry_after(response: httpx.Response, backoff: float | None) -> float | None:
-    if response.status_code not in RETRIED:
+    if response.status_code not in RETRIED and not _is_routers(response):
         return None
     told = response.headers.get("retry-after", "").strip()
     if not told:
         return backoff
     seconds = _seconds(told)
     return seconds if seconds is not None and seconds <= LONGEST_RETRY_AFTER_S else None
+
+
+def _is_routers(response: httpx.Response) -> bool:
+    """Whether a 500 comes from what stands before the server: vllm-router answers so, in plain text, where it cannot reach one."""
+    return response.status_code == httpx.codes.INTERNAL_SERVER_ERROR and "json" not in response.headers.get("content-type", "")
 
 
 def _seconds(told: str) -> float | None:
