@@ -9,6 +9,7 @@ import argparse
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file, save_file
 from tiny_tokenizer import ROLES, Vocabulary, build_tokenizer, qwen_tokenizer_config, write_json, write_tokenizer
 from transformers import GenerationConfig, Qwen2AudioConfig, Qwen2AudioForConditionalGeneration
 
@@ -22,6 +23,8 @@ SPECIAL = {
 }
 VOCABULARY = Vocabulary(special=SPECIAL, plain={}, words=["the", "and", "you", "hello"], fixed=ROLES, size=151649)
 ROWS = 152064
+WEIGHTS = "model.safetensors"
+"""transformers writes one ``model.`` more into its names than the published checkpoint has."""
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
     "{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}"
@@ -55,6 +58,10 @@ def main() -> None:
     model = Qwen2AudioForConditionalGeneration(config()).to(torch.bfloat16)
     model.generation_config = GenerationConfig(eos_token_id=151645, pad_token_id=151643, do_sample=False)
     model.save_pretrained(arguments.directory)
+    weights = {
+        name.replace("model.model.model.", "model.model."): weight for name, weight in load_file(arguments.directory / WEIGHTS).items()
+    }
+    save_file(weights, arguments.directory / WEIGHTS, metadata={"format": "pt"})
     write_tokenizer(arguments.directory, build_tokenizer(VOCABULARY), qwen_tokenizer_config(VOCABULARY, chat_template=TEMPLATE))
     extractor = {
         "chunk_length": 30,
