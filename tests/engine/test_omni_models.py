@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
+import pytest
 from engine_host import EngineHost
 from realtime_client import RATE, Answer, Event, RealtimeClient, tone
 
@@ -197,3 +198,41 @@ def test_a_turn_over_the_telephone(omni_host: EngineHost, run: Run) -> None:
         assert answer.audio == encode_mulaw(resample(raw, omni_host.model.output_rate, TELEPHONE))
 
     run(scenario())
+
+
+def test_a_conversation_that_outgrows_the_context_is_rendered_once_a_turn(
+    omni_host: EngineHost, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renders: list[str] = []
+    renderer = omni_host.adapter.engine._renderer
+    for kind in ("render", "measure"):
+        monkeypatch.setattr(renderer, kind, _noted(getattr(renderer, kind), kind, renders))
+    window = omni_host.adapter.engine.context_window
+    story = "so it went on " * (window // 8 // 14)
+
+    async def scenario() -> None:
+        async with omni_host.connect(max_output_tokens=WRITTEN) as client:
+            prompts = []
+            for turn in range(20):
+                await client.speak(spoken(0.5, 300 + 20 * turn))
+                await client.say(story)
+                renders.clear()
+                answer = await client.respond("text")
+                assert renders == ["render"], f"turn {turn}"
+                prompts.append(answer.usage["input_tokens"])
+            assert max(prompts) <= window - WRITTEN
+            assert any(after < before for before, after in pairwise(prompts)), prompts
+            first_id = next(event["item"]["id"] for event in client.events if event["type"] == "conversation.item.done")
+            await client.connection.conversation.item.retrieve(item_id=first_id)
+            assert (await client.until("conversation.item.retrieved"))["item"]["id"] == first_id
+            assert not [event for event in client.events if event["type"] == "conversation.item.deleted"]
+
+    run(scenario())
+
+
+def _noted(call: Callable[..., Any], kind: str, calls: list[str]) -> Callable[..., Any]:
+    def noted(*arguments: Any) -> Any:
+        calls.append(kind)
+        return call(*arguments)
+
+    return noted
