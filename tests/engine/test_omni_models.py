@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import json
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from itertools import groupby, pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from engine_host import EngineHost
 from realtime_client import RATE, Answer, Event, RealtimeClient, tone
+from vllm.sampling_params import StructuredOutputsParams
 
 from omni_realtime.audio.g711 import encode_mulaw
 from omni_realtime.audio.pcm import encode_pcm16
@@ -22,6 +26,8 @@ STATUS = {"stop": "completed", "length": "incomplete"}
 TELEPHONE = 8000
 DISCONNECTS = 50
 TURNS = 30
+CALL = '<tool_call>\n{"name": "clock", "arguments": {"zone": "UTC"}}\n</tool_call>'
+CLOCK = {"type": "function", "name": "clock", "parameters": {"type": "object", "properties": {"zone": {"type": "string"}}}}
 WRITTEN = 12
 """Tokens of a written answer: a random model may go on for long."""
 
@@ -236,3 +242,49 @@ def _noted(call: Callable[..., Any], kind: str, calls: list[str]) -> Callable[..
         return call(*arguments)
 
     return noted
+
+
+@contextmanager
+def _scripted(omni_host: EngineHost, words: str) -> Iterator[None]:
+    """Has the model write just this, under its own plugin's sampling parameters."""
+    engine: Any = omni_host.adapter.engine
+    own = engine._hook
+
+    def fix(*, params: list[Any], **given: Any) -> list[Any]:
+        fixed = own.realtime_fix_sampling_params(params=params, **given)
+        fixed[0].structured_outputs = StructuredOutputsParams(regex="".join(f"\\{c}" if c in ".?*+()[]{}|\\" else c for c in words))
+        fixed[0].max_tokens = 200
+        return fixed
+
+    engine._hook = SimpleNamespace(realtime_fix_sampling_params=fix)
+    try:
+        yield
+    finally:
+        engine._hook = own
+
+
+def test_a_tool_is_called_there_and_back_or_refused_by_name(omni_host: EngineHost, run: Run) -> None:
+    async def call() -> None:
+        async with omni_host.connect(tools=[CLOCK]) as client:
+            await client.speak(spoken())
+            with _scripted(omni_host, CALL):
+                answer = await client.respond("audio")
+            (item,) = [item for item in answer.done["output"] if item["type"] == "function_call"]
+            assert (item["name"], json.loads(item["arguments"])) == ("clock", {"zone": "UTC"})
+            assert (answer.status, answer.text, answer.audio) == ("completed", "", b"")
+            output = {"type": "function_call_output", "call_id": item["call_id"], "output": "12:00"}
+            await client.connection.conversation.item.create(item=output)
+            await client.until("conversation.item.done")
+            with _scripted(omni_host, "It is noon."):
+                following = await client.respond("audio")
+            assert (following.status, following.text) == ("completed", "It is noon.")
+            assert following.audio
+        await omni_host.freed()
+
+    async def refusal() -> None:
+        async with omni_host.connect() as client:
+            await client.connection.session.update(session={"type": "realtime", "tools": [CLOCK]})
+            refused = await client.receive()
+            assert (refused["type"], refused["error"]["param"]) == ("error", "session.tools")
+
+    run(call() if omni_host.model.has_tools else refusal())
