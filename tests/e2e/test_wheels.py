@@ -15,7 +15,11 @@ from serving import ROOT, served, talk
 
 pytestmark = pytest.mark.slow
 
-DISTRIBUTIONS = {"omni-realtime": "core", "omni-realtime-host": "hostapp", "omni-realtime-local": "plugins/local"}
+DISTRIBUTIONS = {
+    "omni-realtime": "core",
+    "omni-realtime-host": "hostapp",
+    **{f"omni-realtime-{folder.name.replace('_', '-')}": f"plugins/{folder.name}" for folder in sorted((ROOT / "plugins").iterdir())},
+}
 
 
 def run(*command: str, cwd: Path | None = None) -> str:
@@ -50,7 +54,8 @@ def test_a_server_starts_from_the_wheels_alone(wheels: Path, tmp_path: Path):
     run(python, "-m", "omni_realtime_local.install")
     config = shutil.copy(ROOT / "deployments" / "local.yaml", tmp_path)
     command = str(tmp_path / "venv" / "bin" / "omni-realtime")
-    assert "local" in run(command, "plugins", cwd=tmp_path)
+    installed = run(command, "plugins", cwd=tmp_path)
+    assert all(name in installed for name in ("local", "mimo-audio", "minicpmo", "qwen3-omni")), installed
 
     async def ask(url: str) -> str:
         async with talk(url) as client:

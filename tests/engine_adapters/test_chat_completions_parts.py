@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, TextPart, Tool, ToolCall
 from omni_realtime.engine.chat_completions import read_settings
-from omni_realtime.engine.chat_completions.hidden_text import HiddenTextFilter
 from omni_realtime.engine.chat_completions.sse import EventReader
 from omni_realtime.engine.chat_completions.tokens import most_tokens
+from omni_realtime.engine.hidden_text import HiddenText
 
 SECTION = {"type": "chat_completions", "base_url": "http://127.0.0.1:8000/v1/", "model": "m"}
 
@@ -40,13 +40,13 @@ def test_an_event_without_a_space_or_without_data():
 def test_hidden_text_is_cut_out_wherever_the_stream_is_cut(words, cuts):
     text = "".join(words)
     places = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
-    hidden = HiddenTextFilter(("<|empty|>", "<|eot|>", ""))
-    shown = "".join(hidden.feed(text[start:stop]) for start, stop in pairwise(places)) + hidden.end()
+    hidden = HiddenText(("<|empty|>", "<|eot|>", ""))
+    shown = "".join(hidden.read(text[start:stop]) for start, stop in pairwise(places)) + hidden.end()
     assert shown == text.replace("<|empty|>", "").replace("<|eot|>", "") or shown == text.replace("<|eot|>", "").replace("<|empty|>", "")
 
 
 def test_text_without_a_beginning_of_hidden_text_does_not_wait():
-    assert HiddenTextFilter(("<|empty|>",)).feed("Hello ") == "Hello "
+    assert HiddenText(("<|empty|>",)).read("Hello ") == "Hello "
 
 
 def test_the_upper_bound_counts_everything_that_is_written():

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, NamedTool, TextPart, Tool, ToolCall, Usage
 from omni_realtime.deployment import Deployment, Problem
 from omni_realtime.engine.adapters import UnknownEngineError, create_engine, engine_problems
+from omni_realtime.engine.chat_shape import tool_choice
+from omni_realtime.engine.hidden_text import HiddenText
 from omni_realtime.engine.port import EngineError, StageInfo
 from omni_realtime.engine.vllm_common import faults
 from omni_realtime.engine.vllm_common.audio import rate_of, samples_of
 from omni_realtime.engine.vllm_common.completion import Completion, GenerationFailedError
-from omni_realtime.engine.vllm_common.hidden_text import HiddenText
-from omni_realtime.engine.vllm_common.messages import audio_parts, chat_messages, forces_a_tool, tool_choice, tool_definitions
+from omni_realtime.engine.vllm_common.messages import audio_parts, chat_messages, forces_a_tool, tool_definitions
 from omni_realtime.engine.vllm_common.rendering import Rendered
 from omni_realtime.engine.vllm_omni.stages import stages_of
 
@@ -74,7 +75,7 @@ def test_tools_and_their_choice(choice: Any, told: int, choice_of_vllm: Any, *, 
     made = prompt(tools=(LOOK,), tool_choice=choice)
     definition = {"type": "function", "function": {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}}
     assert tool_definitions(made) == [definition] * told
-    assert tool_choice(made) == choice_of_vllm
+    assert tool_choice(made.tool_choice) == choice_of_vllm
     assert forces_a_tool(made) is forced
     assert not forces_a_tool(prompt(tool_choice=choice))
 

@@ -123,11 +123,11 @@ def test_silence_and_noise_are_no_words_and_still_get_an_answer(run: Run, answer
 
 
 def test_audio_comes_before_the_text_is_complete(run: Run, answer: Ask) -> None:
-    deltas = run(answer(turn(said("user", "Why is the sky blue?"), max_output_tokens=60))).deltas
+    deltas = run(answer(turn(said("user", "Tell me a long story about a fox."), max_output_tokens=250))).deltas
     kinds = ["audio" if delta.audio is not None else "text" for delta in deltas[:-1]]
     assert kinds.index("audio") < len(kinds) - 1 - kinds[::-1].index("text")
     assert deltas[-1].finish_reason == "length"
-    assert deltas[-1].usage.output_text_tokens == 60
+    assert deltas[-1].usage.output_text_tokens == 250
 
 
 def test_a_text_response_is_never_spoken(run: Run, answer: Ask, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from omni_realtime.chat import ChatDelta, FinishReason, GenerateRequest, ToolCal
 from omni_realtime.engine.chat_completions.audio import AudioReader
 from omni_realtime.engine.chat_completions.chunks import Choice, Chunk, ToolCallPiece
 from omni_realtime.engine.chat_completions.failures import stream_failure
-from omni_realtime.engine.chat_completions.hidden_text import HiddenTextFilter
 from omni_realtime.engine.chat_completions.usage import read_usage
+from omni_realtime.engine.hidden_text import HiddenText
 from omni_realtime.engine.port import EngineError
 
 _log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ class ReplyReader:
         self.finish_reason: FinishReason | None = None
         self._prompt = request.prompt
         self._wants_audio = "audio" in request.modalities
-        self._text = HiddenTextFilter(request.prompt.hidden_text)
+        self._text = HiddenText(request.prompt.hidden_text)
         self._audio = AudioReader()
         self._calls = False
         self._usage: Usage | None = None
@@ -78,7 +78,7 @@ class ReplyReader:
             self.finish_reason = _finish_reason(choice.finish_reason)
 
     def _words(self, text: str | None) -> Iterator[ChatDelta]:
-        if text and (shown := self._text.feed(text)):
+        if text and (shown := self._text.read(text)):
             yield ChatDelta(text=shown)
 
     def _sound(self, data: str | None, choice: Choice) -> Iterator[ChatDelta]:

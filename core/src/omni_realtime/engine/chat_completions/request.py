@@ -9,8 +9,9 @@ import orjson
 import pybase64
 
 from omni_realtime.audio import write_wav
-from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, ContentPart, GenerateRequest, NamedTool, TextPart, Tool, ToolChoice
+from omni_realtime.chat import AudioPart, ChatPrompt, GenerateRequest
 from omni_realtime.engine.chat_completions.settings import ChatCompletionsSettings
+from omni_realtime.engine.chat_shape import chat_message, tool_choice, tool_definition
 from omni_realtime.engine.port import EngineError
 
 
@@ -41,9 +42,9 @@ def encode_tokenize(prompt: ChatPrompt, settings: ChatCompletionsSettings) -> by
 
 
 def _prompt_fields(prompt: ChatPrompt, settings: ChatCompletionsSettings) -> dict[str, Any]:
-    fields: dict[str, Any] = {"model": settings.model, "messages": [_message(message) for message in prompt.messages]}
+    fields: dict[str, Any] = {"model": settings.model, "messages": [chat_message(message, _audio_part) for message in prompt.messages]}
     if prompt.tools:
-        fields["tools"] = [_tool(tool) for tool in prompt.tools]
+        fields["tools"] = [tool_definition(tool) for tool in prompt.tools]
     if prompt.template_kwargs:
         fields["chat_template_kwargs"] = dict(prompt.template_kwargs)
     if prompt.chat_template is not None:
@@ -51,45 +52,13 @@ def _prompt_fields(prompt: ChatPrompt, settings: ChatCompletionsSettings) -> dic
     return fields
 
 
-def _message(message: ChatMessage) -> dict[str, Any]:
-    fields: dict[str, Any] = {"role": message.role, "content": _content(message.content)}
-    if message.tool_calls:
-        fields["tool_calls"] = [
-            {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in message.tool_calls
-        ]
-    if message.tool_call_id is not None:
-        fields["tool_call_id"] = message.tool_call_id
-    return fields
-
-
-def _content(parts: tuple[ContentPart, ...]) -> str | list[dict[str, Any]]:
-    match parts:
-        case ():
-            return ""
-        case (TextPart(text=text),):
-            return text
-        case _:
-            return [_part(part) for part in parts]
-
-
-def _part(part: ContentPart) -> dict[str, Any]:
-    if isinstance(part, AudioPart):
-        data = pybase64.b64encode_as_string(write_wav(part.samples, part.rate))
-        return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
-    return {"type": "text", "text": part.text}
-
-
-def _tool(tool: Tool) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}}
+def _audio_part(part: AudioPart) -> dict[str, Any]:
+    data = pybase64.b64encode_as_string(write_wav(part.samples, part.rate))
+    return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
 
 
 def _tool_choice(prompt: ChatPrompt) -> dict[str, Any]:
-    return {"tool_choice": _choice(prompt.tool_choice)} if prompt.tools else {}
-
-
-def _choice(choice: ToolChoice) -> str | dict[str, Any]:
-    return {"type": "function", "function": {"name": choice.name}} if isinstance(choice, NamedTool) else choice
+    return {"tool_choice": tool_choice(prompt.tool_choice)} if prompt.tools else {}
 
 
 def _output_fields(request: GenerateRequest, settings: ChatCompletionsSettings) -> dict[str, Any]:

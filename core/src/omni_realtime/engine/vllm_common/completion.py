@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from omni_realtime.chat import ChatDelta, FinishReason, Usage
+from omni_realtime.engine.hidden_text import HiddenText
 from omni_realtime.engine.port import EngineError
-from omni_realtime.engine.vllm_common.hidden_text import HiddenText
 from omni_realtime.engine.vllm_common.rendering import Rendered
 from omni_realtime.engine.vllm_common.tools import ToolCalls
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from omni_realtime.chat import ChatDelta, ChatPrompt, ToolCallDelta
+from omni_realtime.engine.chat_shape import tool_choice
 from omni_realtime.engine.port import EngineError
-from omni_realtime.engine.vllm_common.messages import tool_choice, tool_definitions
+from omni_realtime.engine.vllm_common.messages import tool_definitions
 
 
 class ToolCalls:
@@ -18,7 +19,7 @@ class ToolCalls:
         from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest  # noqa: PLC0415 - vLLM is there by now
 
         request = ChatCompletionRequest(
-            messages=[{"role": "user", "content": ""}], tools=tool_definitions(prompt), tool_choice=tool_choice(prompt)
+            messages=[{"role": "user", "content": ""}], tools=tool_definitions(prompt), tool_choice=tool_choice(prompt.tool_choice)
         )
         self._parser = parser(tokenizer, request.tools)
         self._request = self._parser.adjust_request(request)

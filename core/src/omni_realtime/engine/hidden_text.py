@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 
-class HiddenTextFilter:
+class HiddenText:
     """Removes whole strings, such as special tokens, wherever the stream is cut."""
 
     def __init__(self, strings: Sequence[str]) -> None:
@@ -14,7 +14,7 @@ class HiddenTextFilter:
         self._pattern = re.compile("|".join(map(re.escape, self._strings))) if self._strings else None
         self._held = ""
 
-    def feed(self, text: str) -> str:
+    def read(self, text: str) -> str:
         """The text that is surely not hidden; what may be the beginning of a hidden string waits."""
         if self._pattern is None:
             return text
