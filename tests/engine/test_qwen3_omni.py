@@ -432,3 +432,44 @@ def test_the_talker_gets_the_voice(probe: Probe, run: Run, monkeypatch: pytest.M
         assert inputs[-1]["additional_information"]["speaker"] == [spoken]
 
     run(scenario())
+
+
+def test_a_response_that_is_replaced_or_not_leaves_no_trace_in_the_sender_cache(
+    probe: Probe, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (served,) = probe.host.host.models
+    monkeypatch.setattr(served, "settings", replace(served.settings, on_active_response="replace"))
+
+    async def begun(client: RealtimeClient) -> None:
+        await client.ask()
+        while (await client.receive())["type"] != "response.output_audio.delta":
+            pass
+
+    async def scenario() -> None:
+        async with probe.host.connect(truncation="disabled") as client:
+            with probe.at_length():
+                await client.speak(encode_pcm16(tone(1.0, 437)))
+                await begun(client)
+                running = next(event["response"]["id"] for event in client.events if event["type"] == "response.created")
+
+                await client.say("word " * 3000)
+                before = probe.sender_cache
+                await client.ask()
+                while (event := await client.receive())["type"] != "error":
+                    assert event["type"] != "response.done"
+                assert event["error"]["code"] == "context_length_exceeded"
+                assert probe.sender_cache == before
+
+                too_long = next(e["item"]["id"] for e in reversed(client.events) if e["type"] == "conversation.item.done")
+                await client.connection.conversation.item.delete(item_id=too_long)
+                await client.until("conversation.item.deleted")
+                await client.speak(encode_pcm16(tone(1.0, 600)))
+            await client.ask()
+            cancelled = await client.until("response.done")
+            assert (cancelled["response"]["id"], cancelled["response"]["status"]) == (running, "cancelled")
+            answer = await client.answer()
+            assert answer.status == "completed" or answer.done["status_details"]["reason"] == "max_output_tokens"
+            assert answer.audio
+        await probe.host.freed()
+
+    run(scenario())
