@@ -248,6 +248,39 @@ def test_replace_checks_one_at_a_time_and_starts_at_once_when_the_old_one_has_en
     assert not client.cancelled
 
 
+@pytest.mark.parametrize("spoken_at", ["before the request", "while it is checked"])
+def test_replace_refuses_another_voice_before_it_cancels_anything(connect, spoken_at):
+    speech = [ChatDelta(text="Hi", audio=np.zeros(2400, np.float32), rate=24000)] * 2
+    client = connect([*speech, ChatDelta(finish_reason="stop")], manual=True, window=WINDOW, on_active_response="replace", autoplay=False)
+    client._carry_out, carry_out = lambda effect: [] if isinstance(effect, Count) else carry_out(effect), client._carry_out
+    client.create()
+    if spoken_at == "before the request":
+        client.play(1)
+    refused = client.send({"type": "response.create", "event_id": "mine", "response": {"audio": {"output": {"voice": "bert"}}}})
+    if spoken_at != "before the request":
+        assert refused == []
+        client.play(1)
+        (count_id,) = client.session._responses._replacements
+        refused = client.take(client.session.counted(count_id, 100, client.now))
+    assert [(event["error"]["code"], event["error"]["event_id"]) for event in refused] == [("cannot_update_voice", "mine")]
+    assert not client.cancelled
+    client.play()
+    assert client.last("response.done")["response"]["status"] == "completed"
+
+
+def test_replace_refuses_an_item_that_was_deleted_meanwhile_and_cancels_nothing(connect):
+    client = replacing(connect, text_reply("one"))
+    client._carry_out, carry_out = lambda effect: [] if isinstance(effect, Count) else carry_out(effect), client._carry_out
+    client.say("first", item_id="mine")
+    client.create()
+    client.create(input=[{"type": "item_reference", "id": "mine"}])
+    client.delete("mine")
+    (count_id,) = client.session._responses._replacements
+    refused = client.take(client.session.counted(count_id, 100, client.now))
+    assert [event["type"] for event in refused] == ["error"]
+    assert not client.cancelled
+
+
 def test_the_api_refuses_unless_the_deployment_says_replace(connect):
     client = connect(text_reply("one"), text=True, window=WINDOW, autoplay=False)
     client.say("first")

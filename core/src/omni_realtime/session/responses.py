@@ -90,6 +90,7 @@ class Responses:
             ProtocolError: it is refused, and nothing has changed.
         """
         draft = self._draft(config, params)
+        self._check_voice(draft)
         in_conversation = draft.settings.conversation == "auto"
         if in_conversation and self.active_id and self._settings.on_active_response == "replace" and not self._replacements:
             self.context.plan(draft.prompt, config, draft.settings)
@@ -98,7 +99,6 @@ class Responses:
             self._outbox.add(Count(count_id, self._turn(draft.settings, draft.prompt)))
             return
         self._check_running(in_conversation=in_conversation)
-        self._check_voice(draft)
         plan = self.context.plan(draft.prompt, config, draft.settings)
         self._submit(self._begin(draft.settings), draft, plan)
 
@@ -236,15 +236,18 @@ class Responses:
         Raises:
             ProtocolError: the other one cannot be served, and the running one goes on.
         """
-        draft = replacement.draft
-        self.context.learn(draft.prompt, tokens)
+        counted = replacement.draft
+        self.context.learn(counted.prompt, tokens)
         try:
-            self.context.plan(draft.prompt, draft.config, draft.settings, counted=True)
+            draft = self._draft(counted.config, replacement.params)
+            self._check_voice(draft)
+            same = draft.prompt.entries == counted.prompt.entries
+            plan = self.context.plan(draft.prompt, draft.config, draft.settings, counted=same)
         except ProtocolError as error:
             error.event_id = replacement.event_id
             raise
         ended = self.cancel(self.active_id, "client_cancelled") if self.active_id else None
-        self.create(draft.config, replacement.params)
+        self._submit(self._begin(draft.settings), draft, plan)
         return ended
 
     def _draft(self, config: SessionConfig, params: Mapping[str, Any]) -> _Draft:
