@@ -189,10 +189,10 @@ def test_a_truncated_answer_no_longer_saves_what_it_cost(connect):
     client = connect(speak, manual=True, window=WINDOW, count=cost)
     ask(client, 3)
     known, answer = client.session._responses.context._ledger, client.items[1]
-    (group,) = [group for group in known._groups if answer in group.item_ids]
+    (group,) = [group for group in known._groups if answer in group.most]
     assert group.least > 0
     assert client.truncate(answer, 500)[0]["type"] == "conversation.item.truncated"
-    (group,) = [group for group in known._groups if answer in group.item_ids]
+    (group,) = [group for group in known._groups if answer in group.most]
     assert group.least == 0
     ask(client, 20, first=3)
     assert max(cost(turn) for turn in client.turns) <= LIMIT

@@ -107,6 +107,16 @@ def test_leaving_a_turn_out_saves_what_it_brought():
     assert tokens.most(turns[4:], base) == 650 - (300 - 20) - 320
 
 
+def test_leaving_half_of_a_turn_out_saves_no_more_than_it_can_have_cost():
+    tokens, base = ledger(), Base(1, 20)
+    long, short, last = user_text("u1", "a" * 400), user_text("u2", "b"), user_text("u3", "c")
+    tokens.learn([long, short], base, 400)
+    assert tokens.most([long, last], base) == 400 + tokens.bound(last)
+    assert tokens.most([short, last], base) == 20 + tokens.bound(short) + tokens.bound(last)
+    tokens.learn([short, last], base, 60)
+    assert tokens.most([last], base) == 20 + tokens.bound(last)
+
+
 def test_what_was_cut_short_no_longer_saves_what_it_cost():
     tokens, base = ledger(), Base(1, 20)
     turns = [user_text("u1", "a" * 400), user_text("u2", "b" * 300)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -42,10 +43,19 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Items that came into the prompt together; leaving all of them out saves ``least`` tokens or more."""
+    """Items that came into the prompt together: at ``most`` what each costs, at ``least`` what all do."""
 
-    item_ids: frozenset[str]
+    most: Mapping[str, int]
     least: int
+
+    def saved(self, present: AbstractSet[str]) -> int:
+        """Return a lower bound of what the items that are not present cost."""
+        return max(0, self.least - sum(most for item_id, most in self.most.items() if item_id in present))
+
+    def without(self, absent: AbstractSet[str]) -> _Group:
+        """Return the group of the items that are left."""
+        left = {item_id: most for item_id, most in self.most.items() if item_id not in absent}
+        return _Group(left, self.least - sum(self.most.values()) + sum(left.values()))
 
 
 class TokenLedger:
@@ -62,17 +72,17 @@ class TokenLedger:
 
     def learn(self, entries: Sequence[Entry], base: Base, tokens: int, *, unfinished: frozenset[str] = frozenset()) -> None:
         """Take what a prompt of these entries costs in all; ``unfinished`` ones may have grown since and so stay unknown."""
-        ids, known = frozenset(entry.item.id for entry in entries) - unfinished, self._known
-        grown = sum(self.bound(entry) for entry in entries if entry.item.id in unfinished)
+        most, known = {entry.item.id: self.bound(entry) for entry in entries}, self._known
+        ids, grown = most.keys() - unfinished, sum(most[item_id] for item_id in unfinished & most.keys())
         if known is None or known.base.key != base.key:
-            self._groups = [_Group(ids, tokens - base.most - grown)]
-            self._least_base = tokens - sum(map(self.bound, entries))
+            self._groups = [_Group({item_id: most[item_id] for item_id in ids}, tokens - base.most - grown)]
+            self._least_base = tokens - sum(most.values())
         else:
-            added = tokens - known.tokens + self._saved(known.item_ids & ids) - grown
-            self._groups = [group for group in self._groups if group.item_ids & ids]
-            if ids - known.item_ids:
-                self._groups.append(_Group(ids - known.item_ids, added))
-        self._known = _Known(ids, base, tokens)
+            added = tokens - known.tokens + self._saved(ids) - grown
+            left = [group.without(known.item_ids - ids) for group in self._groups]
+            new = _Group({item_id: most[item_id] for item_id in ids - known.item_ids}, added)
+            self._groups = [group for group in (*left, new) if group.most]
+        self._known = _Known(frozenset(ids), base, tokens)
 
     def told(self, item_id: str, tokens: int) -> None:
         """Take that an answer was so many tokens, as a tighter bound than its bytes."""
@@ -80,7 +90,7 @@ class TokenLedger:
 
     def shrunk(self, item_id: str) -> None:
         """Take that an item has become shorter, so that leaving it out may save less."""
-        self._groups = [replace(group, least=0) if item_id in group.item_ids else group for group in self._groups]
+        self._groups = [replace(group, least=0) if item_id in group.most else group for group in self._groups]
 
     def most(self, entries: Sequence[Entry], base: Base) -> int:
         """Return an upper bound of what a prompt of these entries costs in all; what the engine told goes before any bound."""
@@ -88,7 +98,7 @@ class TokenLedger:
         if known is None:
             return bound
         grown = 0 if base.key == known.base.key else base.most
-        saved = self._saved(frozenset(entry.item.id for entry in entries))
+        saved = self._saved({entry.item.id for entry in entries})
         return max(self.least(entries, base), min(bound, known.tokens + grown - saved + self.slack(entries)))
 
     def least(self, entries: Sequence[Entry], base: Base) -> int:
@@ -113,8 +123,8 @@ class TokenLedger:
         text = _text_bytes(entry)
         return FRAME_TOKENS + min(text, self._told.get(entry.item.id, text)) + audio
 
-    def _saved(self, present: frozenset[str]) -> int:
-        return sum(max(0, group.least) for group in self._groups if group.item_ids.isdisjoint(present))
+    def _saved(self, present: AbstractSet[str]) -> int:
+        return sum(group.saved(present) for group in self._groups)
 
 
 def _text_bytes(entry: Entry) -> int:
