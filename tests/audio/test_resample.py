@@ -107,6 +107,23 @@ def test_quality_what_the_lower_rate_cannot_carry_is_gone(rate_in, rate_out):
     assert decibels(np.abs(aliased).max() / 0.5) < -100
 
 
+@pytest.mark.parametrize("rate", [16000, 24000])
+@pytest.mark.parametrize("hz", [3000, 3200, 3400])
+def test_quality_telephone_speech_is_not_dulled(rate, hz):
+    for rate_in, rate_out in ((8000, rate), (rate, 8000)):
+        wanted, rest = level_of(resample(tone(hz, rate_in), rate_in, rate_out), hz, rate_out)
+        assert abs(decibels(wanted / 0.5)) < 0.1
+        assert decibels(rest / wanted) < -80
+
+
+@pytest.mark.parametrize(("rate_in", "rate_out"), [(8000, 16000), (8000, 24000), (24000, 16000)])
+def test_a_stream_of_user_audio_holds_back_less_than_40_ms(rate_in, rate_out):
+    resampler, samples, got = Resampler(rate_in, rate_out), tone_and_noise(4 * rate_in, rate_in), 0
+    for end in range(rate_in // 50, len(samples) + 1, rate_in // 50):
+        got += len(resampler.process(samples[end - rate_in // 50 : end]))
+        assert end / rate_in - got / rate_out < 0.04
+
+
 @pytest.mark.parametrize("rates", [(0, 16000), (16000, 0), (-8000, -8000), (0, 0)])
 def test_a_rate_that_is_none_is_refused(rates):
     message = f"must be positive, in Hz; got {rates[0]} and {rates[1]}"

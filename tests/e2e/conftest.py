@@ -33,7 +33,7 @@ def write_down() -> Iterator[Callable[[bytes], str]]:
         def transcribe(pcm: bytes) -> str:
             samples = resample(decode_pcm16(pcm), 24000, 16000)
             request = TranscriptionRequest(samples=samples, rate=16000, key=hashlib.sha256(pcm).hexdigest())
-            return runner.run(transcriber.transcribe(request))
+            return runner.run(transcriber.transcribe(request)).text
 
         yield transcribe
         runner.run(transcriber.close())

@@ -16,10 +16,11 @@ import pytest
 from omni_models import QWEN3_OMNI
 from server_process import SUPPORT, Process, command_line_path, process, wait_until_up
 
-from omni_realtime.chat import AudioPart, ChatDelta, ChatMessage, ChatPrompt, GenerateRequest, Samples, TextPart
+from omni_realtime.chat import AudioPart, ChatDelta, ChatMessage, ChatPrompt, GenerateRequest, ImagePart, Samples, TextPart
 from omni_realtime.engine.chat_completions import ChatCompletionsEngine, read_settings
 from omni_realtime.engine.chat_completions.client import Client
 from omni_realtime.engine.port import EngineError
+from pictures import png
 
 pytestmark = pytest.mark.slow
 
@@ -111,6 +112,19 @@ def test_the_user_is_heard_and_tokens_are_counted_as_rendered(omni_server):
             prompt = ChatPrompt(messages=(ChatMessage(role="user", content=(TextPart(text="Listen: "), part)),))
             usage = (await collect(engine, prompt, modalities=("text",), max_output_tokens=4))[-1].usage
             assert await engine.count_tokens(prompt) == usage.input_text_tokens + usage.input_audio_tokens
+
+    run(omni_server, test)
+
+
+def test_an_image_is_seen_and_counted_as_rendered(omni_server):
+    async def test(engine):
+        lengths = []
+        for images in ((), (ImagePart(data=png(64, 64), media_type="image/png", key="i"),)):
+            prompt = ChatPrompt(messages=(ChatMessage(role="user", content=(TextPart(text="Look: "), *images)),))
+            usage = (await collect(engine, prompt, modalities=("text",), max_output_tokens=4))[-1].usage
+            assert await engine.count_tokens(prompt) == usage.input_tokens
+            lengths.append(usage.input_tokens)
+        assert lengths[1] - lengths[0] == 2 * 2 + 2, "a token for each 32 x 32 pixels, between two marks"
 
     run(omni_server, test)
 

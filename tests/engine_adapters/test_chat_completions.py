@@ -24,6 +24,7 @@ from omni_realtime.chat import (
     ChatMessage,
     ChatPrompt,
     GenerateRequest,
+    ImagePart,
     NamedTool,
     TextPart,
     Tool,
@@ -32,6 +33,7 @@ from omni_realtime.chat import (
 )
 from omni_realtime.engine.chat_completions import ChatCompletionsEngine, read_settings
 from omni_realtime.engine.port import EngineDeadError, EngineError
+from pictures import data_uri, png
 
 SECRET = "sk-secret-0123456789"
 DONE = b"data: [DONE]\n\n"
@@ -149,7 +151,10 @@ def test_openai_audio_is_pcm16_at_24_khz_with_a_transcript_and_may_be_cut_within
     wave = sine(4801)
     data = encode_pcm16(wave)
     pieces = [data[:1001], data[1001:1002], data[1002:]]
-    details = {"prompt_tokens_details": {"audio_tokens": 12, "cached_tokens": 0}, "completion_tokens_details": {"audio_tokens": 5}}
+    details = {
+        "prompt_tokens_details": {"audio_tokens": 12, "image_tokens": 3, "cached_tokens": 19},
+        "completion_tokens_details": {"audio_tokens": 5},
+    }
     server.answers = [[
         openai_audio(transcript="Hel"),
         *(openai_audio(data=base64.b64encode(piece).decode()) for piece in pieces),
@@ -164,7 +169,16 @@ def test_openai_audio_is_pcm16_at_24_khz_with_a_transcript_and_may_be_cut_within
         deltas = await collect(engine)
         assert said(deltas) == "Hello."
         np.testing.assert_array_equal(heard(deltas), quantized(wave))
-        assert deltas[-1].usage == Usage(input_text_tokens=8, input_audio_tokens=12, output_text_tokens=2, output_audio_tokens=5)
+        assert deltas[-1].usage == Usage(
+            input_text_tokens=5,
+            input_audio_tokens=12,
+            input_image_tokens=3,
+            cached_text_tokens=5,
+            cached_audio_tokens=12,
+            cached_image_tokens=2,
+            output_text_tokens=2,
+            output_audio_tokens=5,
+        )
 
     talk(test, api="openai")
 
@@ -281,10 +295,11 @@ def test_minutes_of_audio_go_both_ways(server, talk):
 def spoken_history() -> ChatPrompt:
     call = ToolCall(call_id="call_1", name="get_weather", arguments='{"city": "Bern"}')
     audio = AudioPart(samples=sine(160, 16000), rate=16000, key="k", transcript="ignored")
+    image = ImagePart(data=png(), media_type="image/png", key="i", detail="high")
     return ChatPrompt(
         messages=(
             ChatMessage(role="system", content=(TextPart(text="Be brief."),)),
-            ChatMessage(role="user", content=(TextPart(text="Listen:"), audio)),
+            ChatMessage(role="user", content=(TextPart(text="Listen:"), audio, image)),
             ChatMessage(role="assistant", tool_calls=(call,)),
             ChatMessage(role="tool", content=(TextPart(text="Sunny"),), tool_call_id="call_1"),
             ChatMessage(role="assistant", content=(TextPart(text="It is sunny."),)),
@@ -313,7 +328,14 @@ def test_the_request_has_the_fields_that_the_server_honours(server, talk, api, l
     assert read_wav(base64.b64decode(audio["data"]))[1] == 16000
     assert body.pop("messages") == [
         {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": [{"type": "text", "text": "Listen:"}, {"type": "input_audio"}]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Listen:"},
+                {"type": "input_audio"},
+                {"type": "image_url", "image_url": {"url": data_uri(png()), "detail": "high"}},
+            ],
+        },
         {
             "role": "assistant",
             "content": "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, TextPart, Tool, ToolCall
+from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, ImagePart, TextPart, Tool, ToolCall
 from omni_realtime.engine.chat_completions import read_settings
 from omni_realtime.engine.chat_completions.sse import EventReader
 from omni_realtime.engine.chat_completions.tokens import most_tokens
@@ -51,12 +52,14 @@ def test_text_without_a_beginning_of_hidden_text_does_not_wait():
 
 def test_the_upper_bound_counts_everything_that_is_written():
     audio = AudioPart(samples=np.zeros(16000 * 3, np.float32), rate=16000, key="k")
+    image = ImagePart(data=b"file", media_type="image/png", key="i")
+    most = partial(most_tokens, audio_tokens_per_second=25, image_tokens=1000)
     call = ToolCall(call_id="c", name="f" * 50, arguments="ö" * 100)
-    message = ChatMessage(role="user", content=(TextPart(text="ü" * 100), audio), tool_calls=(call,))
-    empty = most_tokens(ChatPrompt(messages=()), audio_tokens_per_second=25)
-    assert most_tokens(ChatPrompt(messages=(message,)), audio_tokens_per_second=25) - empty >= 200 + 75 + 250
+    message = ChatMessage(role="user", content=(TextPart(text="ü" * 100), audio, image), tool_calls=(call,))
+    empty = most(ChatPrompt(messages=()))
+    assert most(ChatPrompt(messages=(message,))) - empty >= 200 + 75 + 1000 + 250
     tool = Tool(name="n" * 30, description="d" * 40, parameters={"p": "q" * 50})
-    assert most_tokens(ChatPrompt(messages=(), tools=(tool,)), audio_tokens_per_second=25) - empty >= 120
+    assert most(ChatPrompt(messages=(), tools=(tool,))) - empty >= 120
 
 
 @pytest.mark.parametrize(
@@ -75,6 +78,7 @@ def test_the_upper_bound_counts_everything_that_is_written():
         ({"timeouts": {"read": 1}}, "Extra inputs"),
         ({"retries": 11}, "less than or equal to 10"),
         ({"context_window": 0}, "greater than or equal to 1"),
+        ({"image_tokens": 0}, "greater than 0"),
     ],
 )
 def test_wrong_settings_are_told(change, words):

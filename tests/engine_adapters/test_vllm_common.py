@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,31 +12,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, NamedTool, TextPart, Tool, ToolCall, Usage
+from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, ImagePart, NamedTool, TextPart, Tool, ToolCall, Usage
 from omni_realtime.deployment import Deployment, Problem
 from omni_realtime.engine.adapters import UnknownEngineError, create_engine, engine_problems
 from omni_realtime.engine.chat_shape import tool_choice
 from omni_realtime.engine.hidden_text import HiddenText
 from omni_realtime.engine.port import EngineError, StageInfo
+from omni_realtime.engine.safe_messages import safe_message
 from omni_realtime.engine.vllm_common import faults
 from omni_realtime.engine.vllm_common.audio import rate_of, samples_of
 from omni_realtime.engine.vllm_common.completion import Completion, GenerationFailedError
-from omni_realtime.engine.vllm_common.messages import audio_parts, chat_messages, forces_a_tool, tool_definitions
+from omni_realtime.engine.vllm_common.images import processor_images
+from omni_realtime.engine.vllm_common.messages import audio_parts, chat_messages, forces_a_tool, image_parts, tool_definitions
 from omni_realtime.engine.vllm_common.rendering import Rendered
 from omni_realtime.engine.vllm_omni.stages import stages_of
+from pictures import png
 
 LOOK = Tool(name="look", description="Looks.", parameters={"type": "object"})
 AUDIO = AudioPart(samples=np.zeros(160, np.float32), rate=16000, key="turn-1")
+IMAGE = ImagePart(data=png(), media_type="image/png", key="turn-2")
 
 
 def prompt(*messages: ChatMessage, **more: Any) -> ChatPrompt:
     return ChatPrompt(messages=messages, **more)
 
 
-def test_messages_are_in_vllms_shape_with_audio_by_its_key() -> None:
+def test_messages_are_in_vllms_shape_with_audio_and_images_by_their_keys() -> None:
     made = prompt(
         ChatMessage(role="system", content=(TextPart(text="Be brief."),)),
-        ChatMessage(role="user", content=(AUDIO, TextPart(text="this?"))),
+        ChatMessage(role="user", content=(AUDIO, TextPart(text="this?"), IMAGE)),
         ChatMessage(role="assistant", tool_calls=(ToolCall(call_id="c", name="look", arguments='{"a": 1}'),)),
         ChatMessage(role="tool", content=(TextPart(text="sea"),), tool_call_id="c"),
     )
@@ -43,7 +48,11 @@ def test_messages_are_in_vllms_shape_with_audio_by_its_key() -> None:
         {"role": "system", "content": "Be brief."},
         {
             "role": "user",
-            "content": [{"type": "input_audio", "input_audio": None, "uuid": "turn-1"}, {"type": "text", "text": "this?"}],
+            "content": [
+                {"type": "input_audio", "input_audio": None, "uuid": "turn-1"},
+                {"type": "text", "text": "this?"},
+                {"type": "image_pil", "image_pil": None, "uuid": "turn-2"},
+            ],
         },
         {
             "role": "assistant",
@@ -52,7 +61,7 @@ def test_messages_are_in_vllms_shape_with_audio_by_its_key() -> None:
         },
         {"role": "tool", "content": "sea", "tool_call_id": "c"},
     ]
-    assert audio_parts(made) == [AUDIO]
+    assert (audio_parts(made), image_parts(made)) == ([AUDIO], [IMAGE])
 
 
 def test_messages_are_made_anew_each_time_since_rendering_changes_them() -> None:
@@ -165,7 +174,7 @@ def test_text_without_anything_hidden_is_not_held() -> None:
     ]
 
 
-RENDERED = Rendered(engine_input={}, tokens=100, audio_spans=((10, 20), (60, 13)))
+RENDERED = Rendered(engine_input={}, tokens=100, audio_spans=((10, 20), (60, 13)), image_spans=((80, 16),))
 
 
 def completion(hidden: tuple[str, ...] = (), rendered: Rendered = RENDERED) -> Completion:
@@ -184,17 +193,20 @@ def test_a_completion_ends_for_its_reason_and_with_its_usage(reason: str) -> Non
     assert read(reader, "lo", 1, reason) == ["lo"]
     last = reader.end()
     assert last.finish_reason == reason
-    assert last.usage == Usage(input_text_tokens=67, input_audio_tokens=33, output_text_tokens=4)
+    assert last.usage == Usage(input_text_tokens=51, input_audio_tokens=33, input_image_tokens=16, output_text_tokens=4)
 
 
-@pytest.mark.parametrize(("cached", "text", "audio"), [(0, 0, 0), (10, 10, 0), (16, 10, 6), (64, 40, 24), (100, 67, 33), (None, 0, 0)])
-def test_cached_tokens_are_split_by_where_the_audio_lies(cached: int | None, text: int, audio: int) -> None:
+@pytest.mark.parametrize(
+    ("cached", "text", "audio", "image"),
+    [(0, 0, 0, 0), (10, 10, 0, 0), (16, 10, 6, 0), (64, 40, 24, 0), (84, 47, 33, 4), (100, 51, 33, 16), (None, 0, 0, 0)],
+)
+def test_cached_tokens_are_split_by_where_audio_and_images_lie(cached: int | None, text: int, audio: int, image: int) -> None:
     reader = completion()
     read(reader, "a", cached=cached)
     read(reader, "b", 1, "stop", cached=None)
     usage = reader.end().usage
     assert usage is not None
-    assert (usage.cached_text_tokens, usage.cached_audio_tokens) == (text, audio)
+    assert (usage.cached_text_tokens, usage.cached_audio_tokens, usage.cached_image_tokens) == (text, audio, image)
 
 
 def test_what_an_abort_ends_with_is_dropped() -> None:
@@ -223,7 +235,8 @@ def test_what_was_held_as_hidden_comes_out_at_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameter", "too_long"), [("input_tokens", True), ("input_text", True), ("audio", True), ("messages", False), (None, False)]
+    ("parameter", "too_long"),
+    [("input_tokens", True), ("input_text", True), ("audio", True), ("image", True), ("messages", False), (None, False)],
 )
 def test_a_refusal_for_its_size_is_known(parameter: str | None, *, too_long: bool) -> None:
     error = ValueError("quotes the prompt")
@@ -303,3 +316,88 @@ def test_an_engine_that_never_started_can_be_closed(run: Callable[..., None]) ->
     engine = create_engine(deployment(type="vllm", model="m"), hook)
     assert engine is not None
     run(engine.close)
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Stands in for Pillow and for vLLM's wrapper; the images that were opened, in order."""
+    opened: list[Any] = []
+
+    class Picture:
+        def __init__(self, file: Any, formats: tuple[str, ...]) -> None:
+            assert formats == ("PNG", "JPEG")
+            self.file, self.loads = file.read(), 0
+            self.width, self.height = self.size = (2, 600) if self.file == b"tiny" else (800, 600)
+            opened.append(self)
+
+        def load(self) -> None:
+            self.loads += 1
+            if self.file == b"broken":
+                raise OSError("image file is truncated")
+
+        def thumbnail(self, size: tuple[int, int]) -> None:
+            self.load()
+            self.width, self.height = self.size = size
+
+        def resize(self, size: tuple[int, int]) -> Any:
+            self.thumbnail(size)
+            return self
+
+    pil = ModuleType("PIL")
+    pil.Image = SimpleNamespace(open=Picture)  # type: ignore[attr-defined]
+    media = ModuleType("vllm.multimodal.media")
+    media.MediaWithBytes = lambda image, data: SimpleNamespace(media=image, original_bytes=data)  # type: ignore[attr-defined]
+    for name, module in {
+        "PIL": pil,
+        "vllm": ModuleType("vllm"),
+        "vllm.multimodal": ModuleType("vllm.multimodal"),
+        media.__name__: media,
+    }.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    return opened
+
+
+def picture(data: bytes = b"file", detail: Any = "auto") -> ImagePart:
+    return ImagePart(data=data, media_type="image/png", key="k", detail=detail)
+
+
+def test_an_image_is_decoded_when_it_is_first_seen_and_only_opened_from_then_on(library: list[Any]) -> None:
+    part = picture()
+    (first,), (again,) = processor_images([part]), processor_images([part])
+    assert [image.loads for image in library] == [1, 0]
+    assert (first.media, again.media) == tuple(library)
+    assert first.original_bytes is part.data
+    processor_images([picture()])
+    assert [image.loads for image in library] == [1, 0, 1], "another part is another image"
+
+
+def test_low_detail_makes_do_with_a_small_image_which_is_made_once(library: list[Any]) -> None:
+    part = picture(detail="low")
+    (first,), (again,) = processor_images([part]), processor_images([part])
+    assert first.media is again.media
+    assert [image.size for image in library] == [(512, 512)]
+    processor_images([picture(detail="high")])
+    assert library[-1].size == (800, 600)
+
+
+def test_a_tiny_image_is_enlarged_once(library: list[Any]) -> None:
+    part = picture(b"tiny")
+    (first,), (again,) = processor_images([part]), processor_images([part])
+    assert first.media is again.media
+    assert [image.size for image in library] == [(8, 2400)]
+
+
+@pytest.mark.parametrize("detail", ["auto", "low", "high"])
+def test_an_image_that_cannot_be_decoded_is_told_each_time(library: list[Any], detail: Any) -> None:
+    part = picture(b"broken", detail)
+    for _ in range(2):
+        with pytest.raises(EngineError, match="cannot be decoded: delete its item") as caught:
+            processor_images([part])
+        assert caught.value.code == "invalid_image"
+    assert len(library) == 2
+
+
+def test_images_pass_between_safe_messages_as_they_are() -> None:
+    image = picture()
+    made = safe_message(ChatMessage(role="user", content=(TextPart(text="<|x"), image)), ("<|",))
+    assert made.content == (TextPart(text="< |x"), image)

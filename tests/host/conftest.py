@@ -23,7 +23,7 @@ from omni_realtime.deployment import Deployment
 from omni_realtime.hookspecs import ResampleRates
 from omni_realtime.plugins import Plugin
 from omni_realtime.protocol import Capabilities
-from omni_realtime.testing import ScriptedDetector, ScriptedEngine, ScriptedTranscriber, text_reply
+from omni_realtime.testing import ScriptedDetector, ScriptedEngine, ScriptedTranscriber, ScriptedTurnScorer, text_reply
 from omni_realtime.testing.wire_log import WireLog
 from omni_realtime_host.config_schema import Server
 from omni_realtime_host.host import Host
@@ -101,6 +101,7 @@ def make_adapter(
     *,
     name: str = "scripted",
     detector: ScriptedDetector | None = None,
+    turn_scorer: ScriptedTurnScorer | None = None,
     transcriber: ScriptedTranscriber | None = None,
     session: dict[str, Any] | None = None,
 ) -> Adapter:
@@ -110,7 +111,7 @@ def make_adapter(
     capabilities = Capabilities(
         output_modalities=("audio", "text"),
         audio_input=True,
-        turn_detection=("server_vad",) if detector else (),
+        turn_detection=(*(("server_vad",) if detector else ()), *(("semantic_vad",) if turn_scorer else ())),
         transcription_models=("scripted",) if transcriber else (),
         tools=True,
     )
@@ -121,6 +122,7 @@ def make_adapter(
         rates=ResampleRates(input=16000, output=24000),
         engine=engine,
         detector=detector,
+        turn_scorer=turn_scorer,
         transcriber=transcriber,
     )
 
@@ -130,6 +132,7 @@ async def _serve(
     *scripts: Any,
     engine: ScriptedEngine | None = None,
     detector: ScriptedDetector | None = None,
+    turn_scorer: ScriptedTurnScorer | None = None,
     transcriber: ScriptedTranscriber | None = None,
     session: dict[str, Any] | None = None,
     server: dict[str, Any] | None = None,
@@ -137,7 +140,7 @@ async def _serve(
     started: bool = True,
 ) -> AsyncIterator[Running]:
     engine = engine or ScriptedEngine(*(scripts or (text_reply("Hello."),)))
-    adapter = make_adapter(engine, detector=detector, transcriber=transcriber, session=session)
+    adapter = make_adapter(engine, detector=detector, turn_scorer=turn_scorer, transcriber=transcriber, session=session)
     settings = Server.model_validate({"port": 0, **(server or {})})
     host = Host([ServedModel(each, settings.limits) for each in (adapter, *more)], settings)
     listener = open_socket(settings)

@@ -124,6 +124,11 @@ def test_check_finds_no_problem(site, write, capsys):
             CONFIG + "    session: {audio: {output: {speed: 9}}}\n",
             ["host.yaml:8: deployments[0].session.audio.output.speed: ", "1 problem "],
         ),
+        (CONFIG + "    session: {prompt: {id: p}}\n", ["host.yaml:8: deployments[0].session.prompt: ", "no prompts"]),
+        (
+            CONFIG + "    prompts: [{id: p, instructions: 'Hi {{name}}.'}]\n    session: {prompt: {id: p}}\n",
+            ["host.yaml:9: deployments[0].session.prompt", "Missing required parameter: 'session.prompt.variables.name'"],
+        ),
         (CONFIG + "    session: {output_modalities: [audio]}\n", ["host.yaml:8: deployments[0].session.output_modalities", "text"]),
         (CONFIG + "    sesion: {}\n", ["did you mean 'session'?"]),
     ],

@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 
+from omni_realtime.deployment import RateLimits
 from omni_realtime_host.config import load_config
 from omni_realtime_host.problems import ConfigError
 from omni_realtime_host.yaml_locations import parse_dotted
@@ -74,6 +75,32 @@ def problems(tmp_path):
         (GOOD + "    plugin: again\n", "host.yaml:4: deployments[0].plugin: ", "line 3"),
         ("deployments:\n  - name: ''\n    plugin: a\n", "host.yaml:2: deployments[0].name: ", "letters, digits"),
         ("deployments:\n  - name: one\n", "host.yaml:2: deployments[0].plugin: ", "required"),
+        (GOOD + "    prompts: {p: hi}\n", "host.yaml:4: deployments[0].prompts: ", "must be a list"),
+        (GOOD + "    prompts: [{id: p}]\n", "host.yaml:4: deployments[0].prompts[0].instructions: ", "required"),
+        (GOOD + "    prompts: [{id: p, instructions: '', voice: x}]\n", "host.yaml:4: deployments[0].prompts[0].voice: ", "known here: id"),
+        (GOOD + "    prompts: [{id: '', instructions: ''}]\n", "host.yaml:4: deployments[0].prompts[0].id: ", "letters, digits"),
+        (GOOD + "    prompts: [{id: p, version: 1.5, instructions: ''}]\n", "host.yaml:4: deployments[0].prompts[0].version: ", "string"),
+        (
+            GOOD + "    prompts: [{id: p, instructions: 'Say {{first name}}.'}]\n",
+            "host.yaml:4: deployments[0].prompts[0].instructions: ",
+            "'{{first name}}.' begins no variable; a variable is a name of letters, digits and _ in double braces, such as {{city}}",
+        ),
+        (
+            GOOD + "    prompts:\n      - {id: p, instructions: a}\n      - {id: p, version: 1, instructions: b}\n",
+            "host.yaml:4: deployments[0].prompts: ",
+            "'p' stands here twice with the version '1'",
+        ),
+        (GOOD + "    rate_limits: {}\n", "host.yaml:4: deployments[0].rate_limits: ", "requests_per_minute, tokens_per_minute or both"),
+        (
+            GOOD + "    rate_limits: {requests_per_minute: 0}\n",
+            "host.yaml:4: deployments[0].rate_limits.requests_per_minute: ",
+            "greater than or equal to 1",
+        ),
+        (
+            GOOD + "    rate_limits: {tokens_a_minute: 5}\n",
+            "host.yaml:4: deployments[0].rate_limits.tokens_a_minute: ",
+            "did you mean 'tokens_per_minute'?",
+        ),
     ],
 )
 def test_a_problem_has_its_place_and_its_mend(problems, text, begins, mends):
@@ -152,6 +179,25 @@ def test_an_anchor_used_twice_is_fine(tmp_path):
     file = tmp_path / "host.yaml"
     file.write_text("deployments:\n  - {name: a, plugin: p, settings: &s {x: 1}}\n  - {name: b, plugin: p, settings: *s}\n")
     assert load_config(file).config.deployments[1].settings == {"x": 1}
+
+
+def test_prompts_and_rate_limits_reach_the_deployment(tmp_path):
+    file = tmp_path / "host.yaml"
+    file.write_text(
+        GOOD
+        + """\
+    prompts:
+      - {id: pmpt_1, instructions: "Hello {{ name }}."}
+      - {id: pmpt_1, version: 2, instructions: "Bye {{name}}."}
+    rate_limits: {tokens_per_minute: 1000}
+"""
+    )
+    deployment = load_config(file).config.deployments[0].deployment()
+    assert deployment.rate_limits == RateLimits(tokens_per_minute=1000)
+    assert [(prompt.id, prompt.version, prompt.variables) for prompt in deployment.prompts] == [
+        ("pmpt_1", "1", ("name",)),
+        ("pmpt_1", "2", ("name",)),
+    ]
 
 
 def test_the_shipped_configuration_is_good():

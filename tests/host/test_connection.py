@@ -25,7 +25,7 @@ class ClosedSocket:
 def test_an_event_for_a_socket_that_just_closed_ends_the_session_without_a_fault_in_the_log(adapter, run, caplog):
     async def test():
         model = ServedModel(adapter(ScriptedEngine()), Limits())
-        await asyncio.wait_for(Connection(ClosedSocket(), model, Limits()).run(), 10)
+        await asyncio.wait_for(Connection(ClosedSocket(), model, Limits(), opening={}).run(), 10)
 
     run(test())
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]

@@ -44,11 +44,24 @@ def test_an_unsupported_query_option_or_an_unknown_model_is_refused_before_the_u
     run(test())
 
 
-@pytest.mark.parametrize("query", ["", "?model=scripted", "?model=scripted&call_id=x&unknown=1", "?model=scripted&duplex=0"])
+@pytest.mark.parametrize(
+    "query", ["", "?model=scripted", "?model=gpt-realtime", "?model=scripted&call_id=x&unknown=1", "?model=scripted&duplex=0"]
+)
 def test_a_default_only_where_one_model_is_served_and_unknown_keys_are_ignored(serve, run, query):
     async def test():
         async with serve() as running, running.connect(query) as client:
             assert client.log.events[0]["session"]["model"] == "scripted"
+
+    run(test())
+
+
+def test_one_model_answers_to_the_apis_own_names_and_to_no_others(serve, run):
+    async def test():
+        async with serve() as running:
+            async with running.connect("?model=gpt-4o-realtime-preview") as client:
+                assert client.log.events[0]["session"]["model"] == "scripted"
+            got, error = await refusal(f"{running.url}?model=other")
+            assert (got, error["code"]) == (404, "model_not_found")
 
     run(test())
 

@@ -30,7 +30,7 @@ from omni_realtime.chat import (
     Turn,
 )
 from omni_realtime.deployment import Deployment
-from omni_realtime.engine.port import Engine, EngineError, Transcriber, TranscriptionRequest
+from omni_realtime.engine.port import Engine, EngineError, Transcriber, Transcript, TranscriptionRequest
 from omni_realtime_local.llm import LanguageModel, Piece
 from omni_realtime_local.settings import LocalSettings, SmolLm2Settings
 from omni_realtime_local.weights import WeightsError
@@ -82,7 +82,45 @@ def story(request_id: str, *, modalities: tuple[Any, ...] = ("audio",)) -> Gener
 )
 def test_the_recordings_are_heard(run: Run, transcriber: Transcriber, recording: Callable[[str], Samples], name: str, words: str) -> None:
     request = TranscriptionRequest(samples=recording(name), rate=16_000, key=f"heard-{name}")
-    assert run(transcriber.transcribe(request)) == words
+    assert run(transcriber.transcribe(request)) == Transcript(text=words)
+
+
+@pytest.mark.parametrize("rate", [8_000, 24_000, 44_100])
+def test_a_model_of_any_rate_can_borrow_the_transcriber(
+    run: Run, transcriber: Transcriber, recording: Callable[[str], Samples], rate: int
+) -> None:
+    samples = soxr.resample(recording("capital"), 16_000, rate)
+    request = TranscriptionRequest(samples=samples, rate=rate, key=f"rate-{rate}")
+    assert run(transcriber.transcribe(request)).text == "What is the capital of France?"
+
+
+def test_each_word_has_its_log_probability(run: Run, transcriber: Transcriber, recording: Callable[[str], Samples]) -> None:
+    pause = np.zeros(16_000 * 28, np.float32)
+    long = np.concatenate([recording("capital"), pause, recording("week")])
+    for key, samples, words in (("words", recording("capital"), 6), ("words of two windows", long, 14)):
+        said = run(transcriber.transcribe(TranscriptionRequest(samples=samples, rate=16_000, key=key, logprobs=True)))
+        assert "".join(each.token for each in said.logprobs) == said.text
+        assert len(said.logprobs) == words
+        assert all(-3 < each.logprob <= 0 for each in said.logprobs)
+    noise = np.random.default_rng(0).normal(0, 0.3, recording("capital").size).astype(np.float32)
+    request = TranscriptionRequest(samples=recording("capital") + noise, rate=16_000, key="drowned", logprobs=True)
+    drowned = run(transcriber.transcribe(request)).logprobs
+    assert not drowned or min(each.logprob for each in drowned) < -1
+
+
+def test_silence_has_no_log_probabilities(run: Run, transcriber: Transcriber) -> None:
+    for size in (0, 16_000):
+        request = TranscriptionRequest(samples=np.zeros(size, np.float32), rate=16_000, key=f"silent-{size}", logprobs=True)
+        assert run(transcriber.transcribe(request)) == Transcript(text="", logprobs=())
+
+
+def test_a_prompt_guides_the_spelling(run: Run, transcriber: Transcriber, recording: Callable[[str], Samples]) -> None:
+    samples = recording("capital")
+    plain = TranscriptionRequest(samples=samples, rate=16_000, key="prompted")
+    guided = TranscriptionRequest(samples=samples, rate=16_000, key="prompted", prompt="what is the capital of italy what is")
+    answers = [run(transcriber.transcribe(each)).text for each in (plain, guided)]
+    assert [text.islower() for text in answers] == [False, True]
+    assert likeness(*answers) > 0.7
 
 
 def test_a_spoken_question_gets_a_spoken_answer(
@@ -97,7 +135,7 @@ def test_a_spoken_question_gets_a_spoken_answer(
     assert reply.usage.output_text_tokens > 5
 
     audio = soxr.resample(np.concatenate(reply.audio), 22_050, 16_000)
-    again = run(transcriber.transcribe(TranscriptionRequest(samples=audio, rate=16_000, key="spoken-again")))
+    again = run(transcriber.transcribe(TranscriptionRequest(samples=audio, rate=16_000, key="spoken-again"))).text
     assert likeness(again, reply.text) > 0.85
 
 
@@ -118,7 +156,7 @@ def test_a_transcript_that_is_known_is_not_heard_again(run: Run, answer: Ask) ->
 def test_silence_and_noise_are_no_words_and_still_get_an_answer(run: Run, answer: Ask, transcriber: Transcriber, loudness: float) -> None:
     noise = np.random.default_rng(0).normal(0, loudness, 32_000).astype(np.float32)
     key = f"noise-{loudness}"
-    assert run(transcriber.transcribe(TranscriptionRequest(samples=noise, rate=16_000, key=key))) == ""
+    assert run(transcriber.transcribe(TranscriptionRequest(samples=noise, rate=16_000, key=key))).text == ""
     assert run(answer(turn(heard(noise, key), modalities=("text",)))).text
 
 

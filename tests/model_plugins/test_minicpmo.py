@@ -16,7 +16,7 @@ import pytest
 
 from omni_realtime.adapter import check_deployment, resolve
 from omni_realtime.audio import read_wav
-from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, NamedTool, TextPart, Tool, ToolCall, Turn
+from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, ImagePart, NamedTool, TextPart, Tool, ToolCall, Turn
 from omni_realtime.deployment import Deployment
 from omni_realtime.engine.port import StageInfo
 from omni_realtime.engine.vllm_omni import VllmOmniEngine
@@ -84,6 +84,34 @@ def test_rates_are_those_of_whisper_and_of_the_vocoder(vllm_omni: Path) -> None:
 def test_audio_parts_are_what_the_thinker_takes(overrides: dict[str, Any], parts: int) -> None:
     adapter = resolve(deployment(ENGINE | {"stage_overrides": overrides}), load_plugin("minicpmo"))
     assert adapter.capabilities.audio_parts == parts
+
+
+@pytest.mark.parametrize(
+    ("overrides", "parts"),
+    [
+        ({}, 64),
+        ({"0": {"limit_mm_per_prompt": {"audio": 4, "image": 2}}}, 2),
+        ({"0": {"limit_mm_per_prompt": {"image": 0}}}, 0),
+        ({"1": {"limit_mm_per_prompt": {"image": 0}}}, 64),
+    ],
+)
+@pytest.mark.usefixtures("vllm_omni")
+def test_the_thinker_sees_unless_the_deployment_has_no_image_in_a_prompt(overrides: dict[str, Any], parts: int) -> None:
+    capabilities = resolve(deployment(ENGINE | {"stage_overrides": overrides}), load_plugin("minicpmo")).capabilities
+    assert (capabilities.image_input, capabilities.image_parts) == (parts != 0, parts)
+    assert not parts or capabilities.image_tokens > 10 * (64 + 2)
+
+
+def test_images_speech_and_text_keep_their_order(spoken: Callable[[str], AudioPart]) -> None:
+    image, speech, text = ImagePart(data=b"file", media_type="image/png", key="i"), spoken("a"), TextPart(text="which?")
+    (made,) = prompt_of(Turn(messages=(ChatMessage(role="user", content=(image, speech, text)),))).messages
+    assert made.content == (image, speech, text)
+
+
+@pytest.mark.parametrize("mark", ["(<image>./</image>)", "<image_id>", "<slice>", "(<video>./</video>)"])
+def test_the_marks_of_images_in_what_is_written_are_no_marks(mark: str) -> None:
+    (made,) = prompt_of(Turn(messages=(ChatMessage(role="user", content=(TextPart(text=mark),)),))).messages
+    assert made.content == (TextPart(text=mark.replace("<", "< ", 1)),)
 
 
 def test_a_spoken_response_begins_with_the_mark_of_speech_and_without_thinking() -> None:

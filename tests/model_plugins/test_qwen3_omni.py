@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from omni_realtime.adapter import check_deployment, resolve
-from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, NamedTool, TextPart, Tool, ToolCall, Turn
+from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, ImagePart, NamedTool, TextPart, Tool, ToolCall, Turn
 from omni_realtime.deployment import Deployment
 from omni_realtime.engine.vllm import VllmEngine
 from omni_realtime.engine.vllm_omni import VllmOmniEngine
@@ -102,6 +102,50 @@ def test_vllm_serves_the_thinker_alone() -> None:
 @pytest.mark.usefixtures("shipped")
 def test_audio_parts_are_what_the_thinker_takes(engine: dict[str, Any], parts: int | None) -> None:
     assert resolve(deployment(engine), load_plugin("qwen3-omni")).capabilities.audio_parts == parts
+
+
+@pytest.mark.parametrize(
+    ("engine", "parts"),
+    [
+        (ENGINE, None),
+        (ENGINE | {"stage_overrides": {"0": {"limit_mm_per_prompt": {"audio": 4, "image": 2}}}}, 2),
+        (ENGINE | {"stage_overrides": {"0": {"limit_mm_per_prompt": {"audio": 4}}}}, None),
+        (ENGINE | {"stage_overrides": {"0": {"limit_mm_per_prompt": {"image": 0}}}}, 0),
+        (THINKER, None),
+        (THINKER | {"engine_args": {"limit_mm_per_prompt": {"image": {"count": 0, "width": 64, "height": 64}}}}, 0),
+        (REMOTE, None),
+    ],
+)
+@pytest.mark.usefixtures("shipped")
+def test_the_thinker_sees_unless_the_deployment_has_no_image_in_a_prompt(engine: dict[str, Any], parts: int | None) -> None:
+    capabilities = resolve(deployment(engine), load_plugin("qwen3-omni")).capabilities
+    assert (capabilities.image_input, capabilities.image_parts) == (parts != 0, parts)
+
+
+@pytest.mark.parametrize(
+    ("processor", "tokens"),
+    [
+        (None, 12544),
+        ({"max_pixels": 65536, "patch_size": 16, "merge_size": 2}, 64),
+        ({"size": {"longest_edge": 1048576}, "patch_size": 16, "merge_size": 2}, 1024),
+        ({"max_pixels": 3136, "size": {"longest_edge": 50176}, "patch_size": 14, "merge_size": 1}, 256),
+        ({}, 12544),
+    ],
+)
+def test_what_an_image_costs_at_most_is_what_the_models_processor_makes_of_it(
+    processor: dict[str, Any] | None, tokens: int, checkpoint: Callable[..., str]
+) -> None:
+    model = checkpoint(architectures=ARCHITECTURE)
+    if processor is not None:
+        (Path(model) / "preprocessor_config.json").write_text(json.dumps(processor))
+    adapter = resolve(deployment(REMOTE | {"model": model}), load_plugin("qwen3-omni"))
+    assert adapter.capabilities.image_tokens == tokens
+
+
+def test_images_speech_and_text_keep_their_order(spoken: Callable[[str], AudioPart]) -> None:
+    image, speech, text = ImagePart(data=b"file", media_type="image/png", key="i"), spoken("a"), TextPart(text="which?")
+    (made,) = prompt_of(Turn(messages=(ChatMessage(role="user", content=(image, speech, text)),))).messages
+    assert made.content == (image, speech, text)
 
 
 def voices(*args: Any) -> tuple[str, ...]:

@@ -20,7 +20,12 @@ from omni_realtime.testing import ScriptedDetector, ScriptedTranscriber
 @hookimpl
 def realtime_capabilities():
     return Capabilities(
-        output_modalities=("audio", "text"), audio_input=True, turn_detection=("server_vad",), transcription_models=("ears",), tools=True
+        output_modalities=("audio", "text"),
+        audio_input=True,
+        image_input=True,
+        turn_detection=("server_vad",),
+        transcription_models=("ears",),
+        tools=True,
     )
 
 @hookimpl
@@ -40,6 +45,7 @@ FAULTS = {
     "a list with a repetition": (CLAIMS.format("output_modalities=('text', 'text')"), "test_capabilities_list_nothing_twice"),
     "no modality": (CLAIMS.format("output_modalities=()"), "test_capabilities_list_nothing_twice"),
     "transcription without audio": (CLAIMS.format("transcription_languages=('en',)"), "test_claims_about_audio_agree"),
+    "logprobs without transcription": (CLAIMS.format("transcription_logprobs=True"), "test_claims_about_audio_agree"),
     "voices without audio": (CLAIMS.format("voices=('anna',)"), "test_claims_about_audio_agree"),
     "instructions lost": (FULL + PROMPT.format("turn.messages"), "test_prompt_keeps_the_order"),
     "order lost": (FULL + PROMPT.format("turn.messages[::-1]"), "test_prompt_keeps_the_order"),
@@ -49,6 +55,16 @@ FAULTS = {
     "audio lost": (
         FULL + PROMPT.format("tuple(m for m in turn.messages if all(hasattr(part, 'text') for part in m.content))"),
         "test_prompt_keeps_the_users_audio",
+    ),
+    "images without sight": (CLAIMS.format("image_tokens=64"), "test_claims_about_images_agree"),
+    "sight without images": (CLAIMS.format("image_input=True, image_parts=0"), "test_claims_about_images_agree"),
+    "images lost": (
+        FULL + PROMPT.format("tuple(m for m in turn.messages if all(hasattr(part, 'text') for part in m.content))"),
+        "test_prompt_keeps_the_users_images",
+    ),
+    "images out of place": (
+        FULL + PROMPT.format("tuple(type(m)(role=m.role, content=m.content[::-1]) for m in turn.messages)"),
+        "test_prompt_keeps_the_users_images",
     ),
     "tools lost": (FULL + PROMPT.format("turn.messages"), "test_prompt_keeps_calls_and_their_outputs"),
     "calls lost": (

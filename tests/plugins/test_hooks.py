@@ -22,7 +22,7 @@ from omni_realtime.engine.port import StageInfo
 from omni_realtime.hookspecs import ResampleRates
 from omni_realtime.plugins import HOOK_NAMES, PluginError, load_plugin
 from omni_realtime.protocol.capabilities import Capabilities
-from omni_realtime.testing import ScriptedDetector, ScriptedEngine, ScriptedTranscriber
+from omni_realtime.testing import ScriptedDetector, ScriptedEngine, ScriptedTranscriber, ScriptedTurnScorer
 
 ROOT = Path(__file__).parents[2]
 DEPLOYMENT = Deployment(name="served", plugin="good")
@@ -199,7 +199,7 @@ def test_an_engine_that_lacks_methods_is_refused(install: Install) -> None:
 
 WITH_VAD = """
 from omni_realtime.protocol.capabilities import Capabilities
-from omni_realtime.testing import ScriptedDetector, ScriptedTranscriber
+from omni_realtime.testing import ScriptedDetector, ScriptedTranscriber, ScriptedTurnScorer
 
 @hookimpl
 def realtime_capabilities():
@@ -216,7 +216,7 @@ def test_hook_realtime_detector(install_good: Install) -> None:
 
 
 def test_a_detector_that_is_claimed_must_come(install_good: Install) -> None:
-    refused(install_good, "realtime_detector", WITH_VAD, "nothing", "methods of Detector: the capabilities list server_vad")
+    refused(install_good, "realtime_detector", WITH_VAD, "nothing", "methods of Detector: the capabilities list server_vad or semantic_vad")
 
 
 def test_a_detector_without_a_rate_is_refused(install_good: Install) -> None:
@@ -226,6 +226,42 @@ def test_a_detector_without_a_rate_is_refused(install_good: Install) -> None:
 
 def test_a_detector_that_is_not_claimed_is_not_made(install_good: Install) -> None:
     assert adapt(install_good, "@hookimpl\ndef realtime_detector():\n    raise AssertionError\n").detector is None
+
+
+WITH_SEMANTIC_VAD = (
+    WITH_VAD.replace('"server_vad"', '"server_vad", "semantic_vad"')
+    + "\n@hookimpl\ndef realtime_detector():\n    return ScriptedDetector()\n"
+)
+
+
+def scorer(made: str) -> str:
+    return f"{WITH_SEMANTIC_VAD}\n@hookimpl\ndef realtime_turn_scorer():\n    return {made}\n"
+
+
+def test_hook_realtime_turn_scorer(install_good: Install) -> None:
+    adapter = adapt(install_good, scorer("ScriptedTurnScorer(rate=8000, window_samples=32000)"))
+    assert isinstance(adapter.turn_scorer, ScriptedTurnScorer)
+    assert (adapter.turn_scorer.rate, adapter.turn_scorer.window_samples) == (8000, 32000)
+    assert not adapter.turn_scorer.started
+
+
+def test_a_turn_scorer_that_is_claimed_must_come(install_good: Install) -> None:
+    refused(install_good, "realtime_turn_scorer", WITH_SEMANTIC_VAD, "nothing", "methods of TurnScorer: the capabilities list semantic_vad")
+
+
+def test_a_turn_scorer_without_a_window_is_refused(install_good: Install) -> None:
+    source = scorer("ScriptedTurnScorer(window_samples=0)")
+    refused(install_good, "realtime_turn_scorer", source, "window_samples 0", "a positive whole number")
+
+
+def test_a_turn_scorer_that_is_not_claimed_is_not_made(install_good: Install) -> None:
+    source = WITH_VAD + "\n@hookimpl\ndef realtime_detector():\n    return ScriptedDetector()\n"
+    assert adapt(install_good, f"{source}\n@hookimpl\ndef realtime_turn_scorer():\n    raise AssertionError\n").turn_scorer is None
+
+
+def test_semantic_vad_alone_needs_a_detector_too(install_good: Install) -> None:
+    source = WITH_VAD.replace("server_vad", "semantic_vad")
+    refused(install_good, "realtime_detector", source, "nothing", "methods of Detector")
 
 
 WITH_TRANSCRIPTION = WITH_VAD.replace('turn_detection=("server_vad",)', 'transcription_models=("ears",)')
@@ -283,8 +319,9 @@ ASKED_LATER_OR_BEFORE = {"realtime_build_prompt", "realtime_check_deployment", "
 
 @pytest.mark.parametrize("hook", [name for name in HOOK_NAMES if name not in ASKED_LATER_OR_BEFORE])
 def test_an_exception_in_a_hook_is_named(install_good: Install, hook: str) -> None:
-    claims = "Capabilities(audio_input=True, turn_detection=('server_vad',), transcription_models=('ears',))"
+    claims = "Capabilities(audio_input=True, turn_detection=('server_vad', 'semantic_vad'), transcription_models=('ears',))"
     source = f"{WITH_VAD}    return {claims}\n\n@hookimpl\ndef realtime_detector():\n    return ScriptedDetector()\n"
+    source += "\n@hookimpl\ndef realtime_turn_scorer():\n    return ScriptedTurnScorer()\n"
     source = source.replace('    return Capabilities(audio_input=True, turn_detection=("server_vad",))\n', "", 1)
     with pytest.raises(PluginHookError, match=rf"omni-realtime-good 1\.2: {hook} raised ValueError: no way") as caught:
         adapt(install_good, f"{source}\n@hookimpl\ndef {hook}():\n    raise ValueError('no way')\n")
@@ -365,4 +402,4 @@ def test_every_hook_is_implemented_by_a_shipped_plugin(hook: str) -> None:
 
 def test_defaults_implement_what_has_a_plain_answer() -> None:
     answered = {name for name in HOOK_NAMES if hasattr(defaults, name)}
-    assert answered == set(HOOK_NAMES) - {"realtime_detector", "realtime_transcriber"}
+    assert answered == set(HOOK_NAMES) - {"realtime_detector", "realtime_turn_scorer", "realtime_transcriber"}

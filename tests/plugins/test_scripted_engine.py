@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omni_realtime.chat import AudioPart, ChatDelta, ChatMessage, ChatPrompt, GenerateRequest, TextPart, ToolCallDelta, Usage
-from omni_realtime.engine.port import Detector, Engine, EngineDeadError, EngineError, Transcriber, TranscriptionRequest
+from omni_realtime.engine.port import (
+    Detector,
+    Engine,
+    EngineDeadError,
+    EngineError,
+    TokenLogprob,
+    Transcriber,
+    Transcript,
+    TranscriptionRequest,
+)
 from omni_realtime.testing import (
     ScriptedDetector,
     ScriptedEngine,
@@ -288,8 +297,9 @@ def test_the_transcriber_says_what_it_is_told() -> None:
     async def test() -> None:
         transcriber = ScriptedTranscriber(lambda request: f"{request.key} in {request.language}", seconds=0.001)
         await transcriber.start()
-        assert await transcriber.transcribe(asked) == "k in en"
-        assert await ScriptedTranscriber("Hi.").transcribe(asked) == "Hi."
+        assert await transcriber.transcribe(asked) == Transcript(text="k in en")
+        sure = Transcript(text="Hi.", logprobs=(TokenLogprob(token="Hi.", logprob=-0.5),))
+        assert await ScriptedTranscriber(sure).transcribe(asked) is sure
         assert transcriber.requests == [asked]
         with pytest.raises(EngineError):
             await ScriptedTranscriber(EngineError("deaf")).transcribe(asked)

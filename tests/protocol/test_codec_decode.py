@@ -34,6 +34,7 @@ from omni_realtime.protocol import (
     decode,
 )
 from omni_realtime.protocol.base64_audio import MAX_AUDIO_BYTES
+from pictures import data_uri, png
 
 USER = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
 
@@ -290,9 +291,9 @@ ITEMS = {
         {
             "type": "message",
             "role": "user",
-            "content": [{"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "low"}],
+            "content": [{"type": "input_image", "image_url": data_uri(png()), "detail": "low"}],
         },
-        Message(role="user", content=(InputImage(image_url="data:image/png;base64,AA==", detail="low"),)),
+        Message(role="user", content=(InputImage(image=png(), media_type="image/png", detail="low"),)),
     ),
     "assistant text": (
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "ok"}]},
@@ -369,7 +370,7 @@ BAD_ITEMS = [
     ("image by link", user_part(type="input_image", image_url="https://x/y.png"), "invalid_value", "item.content.0.image_url"),
     (
         "image detail",
-        user_part(type="input_image", image_url="data:image/png;base64,", detail="x"),
+        user_part(type="input_image", image_url=data_uri(png()), detail="x"),
         "invalid_value",
         "item.content.0.detail",
     ),

@@ -33,12 +33,13 @@ from omni_realtime.protocol import (
 )
 from omni_realtime.protocol.server_events import ServerEvent
 from omni_realtime.testing.wire import check_server_event
+from pictures import png
 
 SPOKEN = Message(id="item_1", role="assistant", content=(OutputAudio(transcript="hi", audio=b"\1\2\3"),))
 HEARD = Message(id="item_2", role="user", content=(InputAudio(audio=b"\1\2\3"),), status="completed")
 CALL = FunctionCall(id="item_3", call_id="call_1", name="f", arguments='{"город": "Москва"}')
 ANSWER = FunctionCallOutput(id="item_4", call_id="call_1", output="1")
-SEEN = Message(id="item_5", role="user", content=(InputText(text="x"), InputImage(image_url="data:image/png;base64,AA==")))
+SEEN = Message(id="item_5", role="user", content=(InputText(text="x"), InputImage(image=png())))
 RULE = Message(id="item_6", role="system", content=(InputText(text="be"),))
 WRITTEN = Message(id="item_7", role="assistant", content=(OutputText(text="ok"),), status="incomplete")
 EMPTY = Message(id="item_8", role="assistant", content=(), status="in_progress")
@@ -55,7 +56,14 @@ STARTED = Response(
     metadata={"client_event_id": "e"},
 )
 USAGE = Usage(
-    input_text_tokens=1, input_audio_tokens=2, cached_text_tokens=1, cached_audio_tokens=1, output_text_tokens=4, output_audio_tokens=8
+    input_text_tokens=1,
+    input_audio_tokens=2,
+    input_image_tokens=16,
+    cached_text_tokens=1,
+    cached_audio_tokens=1,
+    cached_image_tokens=16,
+    output_text_tokens=4,
+    output_audio_tokens=8,
 )
 ENDED = Response(
     id="resp_1",
@@ -97,6 +105,9 @@ EVENTS: list[ServerEvent] = [
     server_events.ResponseOutputTextDone(event_id="e", text="x", **part, **output),
     server_events.ResponseOutputAudioDelta(event_id="e", delta=b"\1\2", **part, **output),
     server_events.ResponseOutputAudioDone(event_id="e", **part, **output),
+    server_events.RateLimitsUpdated(
+        event_id="e", rate_limits=(server_events.RateLimit(name="tokens", limit=9, remaining=1, reset_seconds=0.5),)
+    ),
     server_events.ResponseOutputAudioTranscriptDelta(event_id="e", delta="x", **part, **output),
     server_events.ResponseOutputAudioTranscriptDone(event_id="e", transcript="x", **part, **output),
     server_events.ResponseFunctionCallArgumentsDelta(event_id="e", item_id="item_1", call_id="c", delta="{", **output),
@@ -111,7 +122,6 @@ NOT_SENT = {
     "output_audio_buffer.started",  # WebRTC and SIP
     "output_audio_buffer.stopped",
     "output_audio_buffer.cleared",
-    "rate_limits.updated",  # optional: there are no such limits here
     "mcp_list_tools.in_progress",
     "mcp_list_tools.completed",
     "mcp_list_tools.failed",
@@ -145,6 +155,12 @@ def test_every_server_event_of_the_official_package_is_sent_or_listed() -> None:
 def test_event_validates_strictly(event: ServerEvent) -> None:
     sent = wire(event)
     assert (sent["type"], sent["event_id"]) == (event.type, "e")
+
+
+def test_rate_limits_on_the_wire() -> None:
+    limit = server_events.RateLimit(name="requests", limit=9, remaining=1, reset_seconds=0.5)
+    sent = wire(server_events.RateLimitsUpdated(event_id="e", rate_limits=(limit,)))
+    assert sent["rate_limits"] == [{"name": "requests", "limit": 9, "remaining": 1, "reset_seconds": 0.5}]
 
 
 def test_session_events_carry_the_whole_session(session: SessionConfig) -> None:
@@ -250,15 +266,15 @@ def test_response_at_its_end() -> None:
     assert [item["id"] for item in ended["output"]] == [item.id for item in ITEMS]
     assert not any("audio" in part for item in ended["output"] for part in item.get("content", ()))
     assert ended["usage"] == {
-        "total_tokens": 15,
-        "input_tokens": 3,
+        "total_tokens": 31,
+        "input_tokens": 19,
         "output_tokens": 12,
         "input_token_details": {
             "text_tokens": 1,
             "audio_tokens": 2,
-            "image_tokens": 0,
-            "cached_tokens": 2,
-            "cached_tokens_details": {"text_tokens": 1, "audio_tokens": 1, "image_tokens": 0},
+            "image_tokens": 16,
+            "cached_tokens": 18,
+            "cached_tokens_details": {"text_tokens": 1, "audio_tokens": 1, "image_tokens": 16},
         },
         "output_token_details": {"text_tokens": 4, "audio_tokens": 8},
     }

@@ -20,10 +20,11 @@ from omni_realtime.protocol import (
     response_settings,
     update_session,
 )
+from pictures import input_image, png
 
 TEXT = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
 AUDIO = {"type": "message", "role": "user", "content": [{"type": "input_audio", "audio": "AAAA"}]}
-IMAGE = {"type": "message", "role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AA=="}]}
+IMAGE = {"type": "message", "role": "user", "content": [input_image(png())]}
 CALL = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
 
 
@@ -50,6 +51,7 @@ def test_without_parameters_the_session_holds(busy: SessionConfig, capabilities:
     assert settings.tools == (FunctionTool(name="f"),)
     assert settings.tool_choice == "required"
     assert settings.max_output_tokens == 9
+    assert settings.parallel_tool_calls is True
     assert (settings.output_format, settings.voice) == ("audio/pcmu", "bert")
 
 
@@ -63,7 +65,8 @@ PARAMETERS: dict[str, Any] = {
     "max_output_tokens": "inf",
     "metadata": {"k": "v"},
     "audio": {"output": {"voice": "anna", "format": {"type": "audio/pcm"}}},
-    "parallel_tool_calls": True,
+    "parallel_tool_calls": False,
+    "reasoning": {"effort": "high"},
 }
 
 
@@ -78,10 +81,11 @@ def test_parameters_lie_over_the_session_for_this_response_alone(busy: SessionCo
     assert settings.max_output_tokens == "inf"
     assert settings.metadata == {"k": "v"}
     assert (settings.output_format, settings.voice) == ("audio/pcm", "anna")
+    assert settings.parallel_tool_calls is False
     assert response_settings(busy, {}, capabilities).instructions == "Rhyme.", "one response's instructions do not leak"
 
 
-@pytest.mark.parametrize("name", [*PARAMETERS, "prompt", "reasoning"])
+@pytest.mark.parametrize("name", [*PARAMETERS, "prompt"])
 def test_null_is_absent(busy: SessionConfig, capabilities: Capabilities, name: str) -> None:
     assert response_settings(busy, {name: None}, capabilities) == response_settings(busy, {}, capabilities)
 
@@ -127,7 +131,9 @@ REFUSED = [
     ("long value", {"metadata": {"k": "v" * 513}}, "invalid_value", "response.metadata.k"),
     ("metadata of numbers", {"metadata": {"k": 1}}, "invalid_type", "response.metadata.k"),
     ("prompt", {"prompt": {"id": "p"}}, "invalid_value", "response.prompt"),
-    ("reasoning", {"reasoning": {"effort": "low"}}, "invalid_value", "response.reasoning"),
+    ("reasoning", {"reasoning": {"effort": "none"}}, "invalid_value", "response.reasoning.effort"),
+    ("parallel_tool_calls", {"parallel_tool_calls": 1}, "invalid_type", "response.parallel_tool_calls"),
+    ("tracing", {"tracing": "auto"}, "unknown_parameter", "response.tracing"),
     ("input as object", {"input": {}}, "invalid_type", "response.input"),
     ("input of text", {"input": ["hi"]}, "invalid_type", "response.input.0"),
     ("bad item", {"input": [TEXT, {"type": "mcp_call"}]}, "invalid_value", "response.input.1.type"),

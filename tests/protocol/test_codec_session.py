@@ -272,6 +272,25 @@ def test_tracing_and_parallel_tool_calls_are_echoed(update: Update) -> None:
     assert to_wire(update({"tracing": "auto"}))["tracing"] == "auto"
 
 
+@pytest.mark.parametrize("limit", [4096, 8000])
+def test_max_output_tokens_is_from_1_to_what_the_plugin_names(update: Update, capabilities: Capabilities, limit: int) -> None:
+    assert Capabilities().max_output_tokens == 4096, "the API's own range"
+    served = replace(capabilities, max_output_tokens=limit)
+    for value in (1, limit, "inf"):
+        assert to_wire(update({"max_output_tokens": value}, served=served))["max_output_tokens"] == value
+    for value in (0, -1, limit + 1, 1.5, "1", True):
+        with pytest.raises(ProtocolError) as refused:
+            update({"max_output_tokens": value}, served=served)
+        assert refused.value.param == "session.max_output_tokens"
+
+
+@pytest.mark.parametrize("effort", ["minimal", "low", "medium", "high", "xhigh"])
+def test_reasoning_is_echoed_until_it_is_off(update: Update, effort: str) -> None:
+    config = update({"reasoning": {"effort": effort}})
+    assert to_wire(config)["reasoning"] == {"effort": effort}
+    assert "reasoning" not in to_wire(update({"reasoning": None}, config=config))
+
+
 def test_client_may_send_the_whole_session_back(update: Update, session: SessionConfig) -> None:
     config = update({**audio_in(transcription={}, turn_detection=None), "tools": [{"name": "f"}], "tracing": {"group_id": "g"}})
     assert update(to_wire(session)) == session
@@ -335,7 +354,27 @@ REFUSED = [
     ("transcriber", audio_in(transcription={"model": "x"}), "invalid_value", "session.audio.input.transcription.model", "'tiny', 'large'"),
     ("language", audio_in(transcription={"language": "fr"}), "invalid_value", "session.audio.input.transcription.language", "'en', 'de'"),
     ("keywords", audio_in(transcription={"keywords": ["x"]}), "invalid_value", "session.audio.input.transcription.keywords", "null"),
-    ("languages", audio_in(transcription={"languages": ["en"]}), "invalid_value", "session.audio.input.transcription.languages", "null"),
+    (
+        "languages",
+        audio_in(transcription={"languages": ["en", "de"]}),
+        "invalid_value",
+        "session.audio.input.transcription.languages",
+        "one",
+    ),
+    (
+        "another of languages",
+        audio_in(transcription={"languages": ["fr"]}),
+        "invalid_value",
+        "session.audio.input.transcription.languages",
+        "'en', 'de'",
+    ),
+    (
+        "two languages",
+        audio_in(transcription={"language": "en", "languages": ["de"]}),
+        "invalid_value",
+        "session.audio.input.transcription.languages",
+        "'en'",
+    ),
     ("delay", audio_in(transcription={"delay": "low"}), "invalid_value", "session.audio.input.transcription.delay", "null"),
     ("noise", audio_in(noise_reduction={"type": "near_field"}), "invalid_value", "session.audio.input.noise_reduction", "null"),
     ("speed", audio_out(speed=1.2), "invalid_value", "session.audio.output.speed", "1.0"),
@@ -366,8 +405,10 @@ REFUSED = [
     ("tokens flag", {"max_output_tokens": True}, "invalid_value", "session.max_output_tokens", "inf"),
     ("retention", {"truncation": {"type": "retention_ratio"}}, "missing_required_parameter", "session.truncation.retention_ratio", ""),
     ("prompt", {"prompt": {"id": "p"}}, "invalid_value", "session.prompt", "null"),
+    ("prompt without id", {"prompt": {"version": "1"}}, "missing_required_parameter", "session.prompt.id", "id"),
     ("include", {"include": ["item.input_audio_transcription.logprobs"]}, "invalid_value", "session.include", "null"),
-    ("reasoning", {"reasoning": {"effort": "low"}}, "invalid_value", "session.reasoning", "null"),
+    ("reasoning", {"reasoning": {"effort": "none"}}, "invalid_value", "session.reasoning.effort", "'low'"),
+    ("parallel_tool_calls", {"parallel_tool_calls": "yes"}, "invalid_type", "session.parallel_tool_calls", "boolean"),
     ("tracing", {"tracing": "on"}, "invalid_value", "session.tracing", "'auto'"),
     ("tracing key", {"tracing": {"x": 1}}, "unknown_parameter", "session.tracing.x", "x"),
 ]

@@ -12,7 +12,7 @@ import pytest
 
 from omni_realtime.chat import Samples
 from omni_realtime.protocol import Capabilities
-from omni_realtime.session import SessionLimits, SessionSettings
+from omni_realtime.session import RateLimiter, SessionLimits, SessionSettings
 from omni_realtime.testing import MemoryClient, Script, tone
 
 CAPABILITIES = Capabilities(
@@ -118,10 +118,12 @@ def connect() -> Callable[..., Client]:
         capabilities: dict[str, Any] | None = None,
         input_rate: int = 16000,
         detector: tuple[int, int] | None = (16000, 512),
+        scorer: tuple[int, int] | None = None,
         manual: bool = False,
         text: bool = False,
         window: int | None = None,
         on_active_response: Literal["refuse", "replace"] = "refuse",
+        rate_limiter: RateLimiter | None = None,
         **client: Any,
     ) -> Client:
         defaults: dict[str, Any] = dict(session or {})
@@ -136,8 +138,11 @@ def connect() -> Callable[..., Client]:
             input_rate=input_rate,
             detector_rate=detector and detector[0],
             detector_frame=detector and detector[1],
+            scorer_rate=scorer and scorer[0],
+            scorer_window=scorer and scorer[1],
             context_window=window,
             on_active_response=on_active_response,
+            rate_limiter=rate_limiter,
             limits=SessionLimits(**(limits or {})),
         )
         return Client(settings, *scripts, **client)

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from omni_realtime.chat import ChatDelta, Usage
-from omni_realtime.engine.port import EngineError
+from omni_realtime.engine.port import EngineError, TokenLogprob, Transcript
+from omni_realtime.protocol.prompt_template import PromptTemplate
+from omni_realtime.session.rate_limits import RateLimiter
 from omni_realtime.testing import call_reply, spoken_reply, text_reply, tone
 
 HELLO = spoken_reply("Hello there", tone(1.0))
@@ -138,6 +140,35 @@ def test_truncation(connect: Any) -> None:
     assert len(client.turns[-1].messages) == 1
 
 
+def test_prompt(connect: Any) -> None:
+    template = PromptTemplate(id="pmpt_greeting", instructions="Greet {{name}}.")
+    client = connect(TEXT, capabilities={"prompts": (template,)})
+    assert session_of(client)["prompt"] is None
+    prompt = {"id": "pmpt_greeting", "variables": {"name": "Anna"}}
+    assert client.update(prompt=prompt)[0]["session"]["prompt"] == prompt
+    client.create()
+    client.create(prompt=prompt | {"variables": {"name": "Bert"}})
+    client.update(prompt=None)
+    client.create()
+    assert [turn.instructions for turn in client.turns] == ["Greet Anna.", "Greet Bert.", "Be kind."]
+    assert error_of(client.update(prompt={"id": "unknown"}))["param"] == "session.prompt.id"
+
+
+def test_include(connect: Any) -> None:
+    logprobs = ["item.input_audio_transcription.logprobs"]
+    said = Transcript(text="Hi.", logprobs=(TokenLogprob(token="Hi.", logprob=-0.5),))
+    client = connect(TEXT, capabilities={"transcription_logprobs": True}, transcript=lambda _: said)
+    client.update_input(transcription={"model": "ears"})
+    assert not session_of(client)["include"]
+    client.speak(0.5, 1.0)
+    assert client.update(include=logprobs)[0]["session"]["include"] == logprobs
+    client.speak(0.5, 1.0)
+    without, with_them = client.of("conversation.item.input_audio_transcription.completed")
+    assert not without.get("logprobs")
+    assert with_them["logprobs"] == [{"token": "Hi.", "bytes": [72, 105, 46], "logprob": -0.5}]
+    assert error_of(connect(TEXT).update(include=logprobs))["param"] == "session.include"
+
+
 def test_audio_input_format(connect: Any) -> None:
     client = connect(TEXT)
     assert session_of(client)["audio"]["input"]["format"] == {"type": "audio/pcm", "rate": 24000}
@@ -161,7 +192,7 @@ def test_audio_input_transcription(connect: Any) -> None:
     assert session["audio"]["input"]["transcription"] == {"model": "ears", "language": "de", "prompt": "Names: Anna."}
     client.speak(0.5, 1.0)
     assert heard == [("de", "Names: Anna.")]
-    for newer in ({"languages": ["de"]}, {"keywords": ["Anna"]}, {"delay": "low"}):
+    for newer in ({"languages": ["de", "en"]}, {"keywords": ["Anna"]}, {"delay": "low"}):
         (name,) = newer
         assert error_of(client.update_input(transcription=newer))["param"] == f"session.audio.input.transcription.{name}"
 
@@ -188,6 +219,21 @@ def test_turn_detection_server_vad(connect: Any) -> None:
     told = client.update_input(turn_detection={"threshold": 0.7, "silence_duration_ms": 200})
     assert told[0]["session"]["audio"]["input"]["turn_detection"] == defaults | {"threshold": 0.7, "silence_duration_ms": 200}
     assert error_of(client.update_input(turn_detection={"threshold": 1.1}))["param"] == "session.audio.input.turn_detection.threshold"
+
+
+@pytest.mark.parametrize(("eagerness", "wait"), [("low", 8), ("medium", 4), ("auto", 4), ("high", 2)])
+def test_turn_detection_semantic_vad(connect: Any, eagerness: str, wait: int) -> None:
+    served = {"turn_detection": ("server_vad", "semantic_vad")}
+    client = connect(TEXT, capabilities=served, scorer=(16000, 128_000), completeness=lambda _: 0.0)
+    told = client.update_input(turn_detection={"type": "semantic_vad", "eagerness": eagerness})
+    turn_detection = told[0]["session"]["audio"]["input"]["turn_detection"]
+    expected = {"type": "semantic_vad", "eagerness": eagerness, "create_response": True, "interrupt_response": True}
+    assert turn_detection == expected
+    client.speak(1.0, wait - 0.1)
+    assert not client.of("input_audio_buffer.speech_stopped")
+    client.speak(0.0, 0.2)
+    assert client.last("input_audio_buffer.speech_stopped")["audio_end_ms"] == pytest.approx(1000 + wait * 1000, abs=64)
+    assert len(client.turns) == 1
 
 
 def test_turn_detection_null(connect: Any, types: Any) -> None:
@@ -392,6 +438,20 @@ def test_input_audio_buffer_timeout_triggered(connect: Any, types: Any) -> None:
         "conversation.item.done",
     ]
     assert told[-1] == "response.done"
+
+
+def test_rate_limits_updated(connect: Any, types: Any) -> None:
+    client = connect(HELLO, rate_limiter=RateLimiter(requests_per_minute=2, tokens_per_minute=1000))
+    assert types(client.create())[:2] == ["response.created", "rate_limits.updated"]
+    requests, tokens = client.last("rate_limits.updated")["rate_limits"]
+    assert (requests["name"], requests["limit"], requests["remaining"]) == ("requests", 2, 1)
+    assert (tokens["name"], tokens["limit"]) == ("tokens", 1000)
+    client.create()
+    done = client.create()[-1]["response"]
+    assert (done["status"], done["status_details"]["error"]["code"]) == ("failed", "rate_limit_exceeded")
+    client.advance(30)
+    assert client.create()[-1]["response"]["status"] == "completed"
+    assert not connect(HELLO).of("rate_limits.updated")
 
 
 def test_output_audio_buffer_is_not_of_a_websocket(connect: Any) -> None:

@@ -141,6 +141,10 @@ SPOILT = {
     "item.done twice": twice("conversation.item.done"),
     "item.added twice": twice("conversation.item.added"),
     "a transcription twice": twice("conversation.item.input_audio_transcription.completed"),
+    "a transcription that lost its delta": drop("conversation.item.input_audio_transcription.delta"),
+    "a transcription's delta after its end": swap(
+        "conversation.item.input_audio_transcription.delta", "conversation.item.input_audio_transcription.completed"
+    ),
     "deleted twice": twice("conversation.item.deleted"),
     "truncated what is not there": change("conversation.item.truncated", "item_id", "item_ghost"),
     "retrieved what is not there": change("conversation.item.retrieved", "item.id", "item_ghost"),

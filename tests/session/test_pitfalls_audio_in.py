@@ -222,7 +222,7 @@ def test_g711_counts_8_bytes_a_millisecond_and_takes_odd_lengths(connect: Any, l
     assert started["audio_start_ms"] == pytest.approx(700, abs=32)
     assert stopped["audio_end_ms"] == pytest.approx(2000, abs=48)
     client.clear()
-    client.append(bytes(801))
+    client.append(FORMATS[law].encode(np.zeros(801, np.float32)))
     assert len(client.commit()) == 3
     assert client.session._intake._buffer.received == (100 * 160 + 4000 + 801) * 3
 

@@ -75,6 +75,35 @@ def test_an_idle_turn_amid_odd_bytes_does_not_shift_the_stream(connect: Any) -> 
     assert 0.29 < abs(samples).max() < 0.31, "shifted by a byte, it would be noise"
 
 
+@pytest.mark.parametrize(
+    ("create", "interrupt", "answered"), [(True, True, True), (True, False, True), (False, True, True), (False, False, False)]
+)
+def test_an_idle_user_is_answered_unless_nothing_answers_by_itself(connect: Any, create: bool, interrupt: bool, answered: bool) -> None:
+    client = connect(HELLO)
+    client.update_input(turn_detection=IDLE | {"create_response": create, "interrupt_response": interrupt})
+    client.create()
+    kinds = [event["type"] for event in client.advance(7.1)]
+    assert kinds[:4] == [
+        "input_audio_buffer.timeout_triggered",
+        "input_audio_buffer.committed",
+        "conversation.item.added",
+        "conversation.item.done",
+    ]
+    assert ("response.created" in kinds) == answered
+    assert bool(client.advance(60)) == answered
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(1, "1 second"), (6, "6 seconds"), (60, "1 minute"), (90, "90 seconds"), (120, "2 minutes"), (3600, "60 minutes")],
+)
+def test_the_end_of_a_session_is_told_in_whole_units(connect: Any, seconds: int, told: str) -> None:
+    client = connect(HELLO, limits={"duration_s": seconds})
+    (error,) = client.advance(seconds)
+    assert error["error"]["message"] == f"Your session hit the maximum duration of {told}."
+    assert client.closed.reason == error["error"]["message"]
+
+
 @pytest.mark.parametrize("running", [False, True])
 def test_a_session_ends_after_its_time(connect: Any, types: Any, running: bool) -> None:
     client = connect(HELLO, limits={"duration_s": 1800}, autoplay=False)

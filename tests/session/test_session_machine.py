@@ -18,13 +18,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from omni_realtime.chat import ChatDelta, ToolCallDelta, Usage
-from omni_realtime.protocol import Capabilities, ErrorEvent, ProtocolError, ResponseError, decode, encode
+from omni_realtime.protocol import Capabilities, ErrorEvent, PromptTemplate, ProtocolError, ResponseError, Transcript, decode, encode
 from omni_realtime.session import (
     CancelGeneration,
     Close,
     Effect,
     Generate,
+    RateLimiter,
     Score,
+    ScoreTurn,
     Send,
     Session,
     SessionLimits,
@@ -34,17 +36,20 @@ from omni_realtime.session import (
 from omni_realtime.session.conversation import Entry
 from omni_realtime.testing import check_server_event, tone
 from omni_realtime.testing.order import OrderChecker
+from pictures import hollow_png, seen
 
 CAPABILITIES = Capabilities(
     output_modalities=("audio", "text"),
     audio_input=True,
-    turn_detection=("server_vad",),
+    image_input=True,
+    turn_detection=("server_vad", "semantic_vad"),
     transcription_models=("ears",),
     voices=("anna", "bert"),
     tools=True,
+    prompts=(PromptTemplate(id="desk", instructions="Work for {{company}}."),),
 )
 LIMITS = SessionLimits(
-    input_buffer_bytes=100_000,
+    input_buffer_bytes=150_000,
     conversation_audio_bytes=60_000,
     conversation_text_bytes=2_000,
     conversation_items=12,
@@ -53,8 +58,10 @@ LIMITS = SessionLimits(
 )
 NOISE = tone(3.0, hertz=311.0)
 CALL_PIECES = ('{"a":', " 1}", "{}", "", "nonsense")
-ITEM_KINDS = ("user", "assistant", "audio", "call", "output", "broken")
+ITEM_KINDS = ("user", "assistant", "audio", "image", "call", "output", "broken")
 IDS = ("ghost", "root", "item_0123456789ab1f", "item_0123456789ab2a", "twice", "other")
+
+PROMPTS = ({"id": "desk", "variables": {"company": "ACME"}}, {"id": "desk"}, {"id": "shop"})
 
 words = st.text(st.characters(categories=("L", "N", "P", "Zs"), max_codepoint=0x9FFF), max_size=12)
 milliseconds = st.integers(0, 900)
@@ -79,7 +86,14 @@ turn_detections = st.one_of(
             "interrupt_response": st.booleans(),
         },
     ),
-    st.just({"type": "semantic_vad"}),
+    st.fixed_dictionaries(
+        {"type": st.just("semantic_vad")},
+        optional={
+            "eagerness": st.sampled_from(["low", "high", "auto"]),
+            "create_response": st.booleans(),
+            "interrupt_response": st.booleans(),
+        },
+    ),
     st.just({"silence_duration_ms": "long"}),
 )
 formats = st.sampled_from([{"type": "audio/pcm", "rate": 24000}, {"type": "audio/pcmu"}, {"type": "audio/pcma"}, {"type": "opus"}])
@@ -87,6 +101,14 @@ tools = st.sampled_from([[], [{"type": "function", "name": "look"}], [{"type": "
 tool_choices = st.sampled_from(["auto", "none", "required", {"type": "function", "name": "look"}, {"type": "function", "name": "fly"}])
 modalities = st.sampled_from([["audio"], ["text"], ["text", "audio"], []])
 voices = st.sampled_from(["anna", "bert", "marin", "zoe"])
+audio_inputs = st.fixed_dictionaries(
+    {},
+    optional={
+        "format": formats,
+        "turn_detection": turn_detections,
+        "transcription": maybe(st.sampled_from([{"model": "ears"}, {"model": "whisper-1"}, {"model": "nose"}])),
+    },
+)
 session_patches = st.fixed_dictionaries(
     {"type": st.sampled_from(["realtime"] * 7 + ["transcription"])},
     optional={
@@ -95,17 +117,12 @@ session_patches = st.fixed_dictionaries(
         "tools": tools,
         "tool_choice": tool_choices,
         "max_output_tokens": st.sampled_from([1, 4096, "inf", 0, 5000]),
+        "parallel_tool_calls": maybe(st.booleans()),
+        "prompt": maybe(st.sampled_from(PROMPTS)),
         "audio": st.fixed_dictionaries(
             {},
             optional={
-                "input": st.fixed_dictionaries(
-                    {},
-                    optional={
-                        "format": formats,
-                        "turn_detection": turn_detections,
-                        "transcription": maybe(st.sampled_from([{"model": "ears"}, {"model": "whisper-1"}, {"model": "nose"}])),
-                    },
-                ),
+                "input": audio_inputs,
                 "output": st.fixed_dictionaries({}, optional={"format": formats, "voice": voices}),
             },
         ),
@@ -120,6 +137,8 @@ response_params = st.fixed_dictionaries(
         "tools": tools,
         "tool_choice": tool_choices,
         "metadata": st.dictionaries(words, words, max_size=2),
+        "parallel_tool_calls": st.booleans(),
+        "prompt": st.sampled_from(PROMPTS),
         "audio": st.fixed_dictionaries({"output": st.fixed_dictionaries({}, optional={"format": formats, "voice": voices})}),
     },
 )
@@ -160,7 +179,7 @@ REPLIES = {
     "conversation.item.delete": r"conversation\.item\.deleted",
     "conversation.item.retrieve": r"conversation\.item\.retrieved",
     "conversation.item.truncate": r"conversation\.item\.truncated",
-    "response.create": r"response\.created",
+    "response.create": r"response\.created( rate_limits\.updated( response\.done)?)?",
     "response.cancel": r"(response\.\S+ |conversation\.item\.done )*response\.done",
 }
 """What the session says at once to each event that it takes."""
@@ -174,7 +193,8 @@ def fingerprint(session: Session) -> tuple[object, ...]:
         [entry_fingerprint(entry) for entry in session._conversation],
         (buffer.received, buffer.start, buffer._head, [chunk.tobytes() for chunk in buffer._chunks], buffer._frames.tobytes()),
         buffer._decoder._carried,
-        (session._intake._epoch, session._intake._scored, session._intake._speech),
+        (session._intake._epoch, session._intake._scored, session._intake._speech, tuple(session._intake._heard)),
+        session._intake._pause and (session._intake._pause.number, session._intake._pause.probability),
         (session.active_responses, session._responses.active_id, session._responses.spoken),
         session._played,
         session._closed,
@@ -190,9 +210,26 @@ class SessionMachine(RuleBasedStateMachine):
     @initialize(
         input_rate=st.sampled_from([16000, 24000]),
         detector_rate=st.sampled_from([16000, 8000]),
-        turn_detection=st.sampled_from([None, {"silence_duration_ms": 40}, {"idle_timeout_ms": 300, "silence_duration_ms": 100}]),
+        scorer=st.sampled_from([(16000, 128_000), (8000, 999)]),
+        turn_detection=st.sampled_from([
+            None,
+            {"silence_duration_ms": 40},
+            {"idle_timeout_ms": 300, "silence_duration_ms": 100},
+            {"type": "semantic_vad", "eagerness": "high"},
+            {"type": "semantic_vad", "create_response": False},
+        ]),
+        kind=st.sampled_from(["realtime"] * 4 + ["transcription"]),
+        limiter=st.one_of(st.none(), st.builds(RateLimiter, requests_per_minute=st.sampled_from([2, 60]), tokens_per_minute=st.just(20))),
     )
-    def open(self, input_rate: int, detector_rate: int, turn_detection: object) -> None:
+    def open(
+        self,
+        input_rate: int,
+        detector_rate: int,
+        scorer: tuple[int, int],
+        turn_detection: object,
+        kind: str,
+        limiter: RateLimiter | None,
+    ) -> None:
         self.session = Session(
             SessionSettings(
                 model="scripted",
@@ -201,16 +238,23 @@ class SessionMachine(RuleBasedStateMachine):
                 input_rate=input_rate,
                 detector_rate=detector_rate,
                 detector_frame=512,
+                scorer_rate=scorer[0],
+                scorer_window=scorer[1],
+                rate_limiter=limiter,
                 limits=LIMITS,
             ),
             token="0123456789ab",
             now=0.0,
             epoch_now=0,
+            opening={"type": kind},
         )
         self.now = 0.0
+        self.scorer_window = scorer[1]
         self.order = OrderChecker()
         self.generated: list[str] = []
+        self.refused: set[str] = set()
         self.to_score: deque[list[int]] = deque()
+        self.pauses: list[int] = []
         self.to_transcribe: list[str] = []
         self.item_ids: list[str] = list(IDS)
         self.call_ids: list[str] = ["call_x"]
@@ -229,6 +273,7 @@ class SessionMachine(RuleBasedStateMachine):
                     types.append(event["type"])
                     self.note(event)
                 case Generate():
+                    assert self.session.config.type == "realtime"
                     assert effect.response_id not in self.generated
                     assert effect.response_id in self.order.running
                     self.generated.append(effect.response_id)
@@ -237,6 +282,10 @@ class SessionMachine(RuleBasedStateMachine):
                 case Score():
                     assert len(effect.frames) % 512 == 0
                     self.to_score.append([effect.epoch, len(effect.frames) // 512])
+                case ScoreTurn():
+                    assert effect.pause not in self.pauses
+                    assert 1 <= len(effect.samples) <= self.scorer_window
+                    self.pauses.append(effect.pause)
                 case Transcribe():
                     assert len(effect.samples)
                     self.to_transcribe.append(effect.item_id)
@@ -250,6 +299,9 @@ class SessionMachine(RuleBasedStateMachine):
             self.item_ids.append(item["id"])
         if item.get("call_id") and item["call_id"] not in self.call_ids:
             self.call_ids.append(item["call_id"])
+        if event["type"] == "response.done" and event["response"]["id"] not in self.generated:
+            assert event["response"]["status_details"]["error"]["code"] == "rate_limit_exceeded"
+            self.refused.add(event["response"]["id"])
 
     def send(self, event: object) -> None:
         before = fingerprint(self.session)
@@ -271,7 +323,8 @@ class SessionMachine(RuleBasedStateMachine):
             assert isinstance(event, dict)
             types = self.take(effects)
             assert re.fullmatch(REPLIES[event["type"]], " ".join(types)), types
-            assert (event["type"] == "response.create") == any(isinstance(effect, Generate) for effect in effects)
+            begins = event["type"] == "response.create" and "response.done" not in types
+            assert begins == any(isinstance(effect, Generate) for effect in effects)
 
     def event(self, kind: str, event_id: str | None, **fields: object) -> None:
         self.send({"type": kind, **({"event_id": event_id} if event_id else {}), **fields})
@@ -289,6 +342,10 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(patch=session_patches, event_id=event_ids)
     def session_update(self, patch: object, event_id: str | None) -> None:
         self.event("session.update", event_id, session=patch)
+
+    @rule(audio_input=audio_inputs, event_id=event_ids)
+    def input_update(self, audio_input: object, event_id: str | None) -> None:
+        self.event("session.update", event_id, session={"type": self.session.config.type, "audio": {"input": audio_input}})
 
     @rule(size=st.integers(1, 24_000))
     def append(self, size: int) -> None:
@@ -311,6 +368,7 @@ class SessionMachine(RuleBasedStateMachine):
             "user": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]},
             "assistant": {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]},
             "audio": {"type": "message", "role": "user", "content": [{"type": "input_audio", "audio": pcm}]},
+            "image": seen(text, hollow_png() + bytes(len(text) * 4000)),
             "call": {"type": "function_call", "call_id": call_id, "name": "look", "arguments": text},
             "output": {"type": "function_call_output", "call_id": call_id, "output": text},
             "broken": {"type": "message", "role": "user"},
@@ -407,10 +465,29 @@ class SessionMachine(RuleBasedStateMachine):
         assert not (stale and effects)
         self.take(effects)
 
+    @rule(size=st.integers(4_000, 48_000), spoken=st.integers(0, 12), score=st.sampled_from([None, 0.1, 0.9]))
+    def user_speaks_and_pauses(self, size: int, spoken: int, score: float | None) -> None:
+        self.append(size)
+        while self.to_score:
+            epoch, frames = self.to_score.popleft()
+            heard = [0.9] * min(spoken, frames) + [0.0] * max(frames - spoken, 0)
+            self.take(self.session.speech_scored(epoch, heard, self.now))
+        if self.pauses and score is not None:
+            self.take(self.session.turn_scored(self.pauses[-1], score, self.now))
+
     @rule(epoch=st.integers(-1, 500))
     def detector_answers_of_old(self, epoch: int) -> None:
         if epoch != self.session._intake._epoch:
             assert self.session.speech_scored(epoch, [1.0, 0.0, 1.0], self.now) == []
+
+    @precondition(lambda self: self.pauses)
+    @rule(data=st.data(), probability=st.sampled_from([0.0, 0.4, 0.9, 0.9, float("nan")]))
+    def scorer_answers(self, data: st.DataObject, probability: float) -> None:
+        pause = data.draw(st.sampled_from(self.pauses[-3:]))
+        known = self.session._intake._pause
+        effects = self.session.turn_scored(pause, probability, self.now)
+        assert not effects or (known is not None and known.number == pause)
+        self.take(effects)
 
     @precondition(lambda self: self.to_transcribe)
     @rule(data=st.data(), transcript=words, failed=st.booleans())
@@ -421,7 +498,7 @@ class SessionMachine(RuleBasedStateMachine):
         if failed:
             effects = self.session.transcription_failed(item_id, "server_error", "Broken.", self.now)
         else:
-            effects = self.session.transcribed(item_id, transcript, self.now)
+            effects = self.session.transcribed(item_id, Transcript(text=transcript), self.now)
         assert bool(effects) == here
         self.take(effects)
 
@@ -470,7 +547,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.take(self.session.shutdown(self.now))
         assert not self.session.active_responses
         assert not self.order.running
-        assert self.order._ended == set(self.generated)
+        assert self.order._ended == set(self.generated) | self.refused
         for response_id in self.generated:
             assert self.session.delta(response_id, ChatDelta(text="late", audio=NOISE, rate=24000), self.now) == []
         assert self.session.receive(decode('{"type": "response.create"}'), self.now) == []

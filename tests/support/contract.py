@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from official_fields import EVENT_ID, Case, Fields, Json, client_events
 from omni_realtime.protocol import Capabilities
+from omni_realtime.protocol.prompt_template import PromptTemplate
 from omni_realtime.session import SessionSettings
 from omni_realtime.testing import MemoryClient, Script, call_reply, spoken_reply, tone
 
@@ -21,17 +22,22 @@ SETTINGS: Final = SessionSettings(
     capabilities=Capabilities(
         output_modalities=("audio", "text"),
         audio_input=True,
-        turn_detection=("server_vad",),
+        image_input=True,
+        turn_detection=("server_vad", "semantic_vad"),
         transcription_models=("ears",),
+        transcription_logprobs=True,
         voices=("anna", "bert"),
         tools=True,
+        prompts=(PromptTemplate(id="pmpt_greeting", version="2", instructions="Greet {{name}}."),),
     ),
-    defaults={},
     input_rate=16000,
     detector_rate=16000,
     detector_frame=512,
+    scorer_rate=16000,
+    scorer_window=128_000,
 )
 
+PROMPT: Final = {"id": "pmpt_greeting", "variables": {"name": "Anna"}}
 PNG: Final = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
 _TEXT: Final = {"type": "input_text", "text": "Hello."}
 
@@ -51,6 +57,11 @@ _SAMPLES: Final[dict[str, tuple[object, ...]]] = {
     "transcription.model": ("ears", "whisper-1"),
     "language": ("en",),
     "voice": ("anna", "marin", {"id": "anna"}),
+    "prompt": (PROMPT,),
+    "prompt.id": ("pmpt_greeting",),
+    "prompt.version": ("2",),
+    "prompt.variables": (PROMPT["variables"],),
+    "voice.id": ("anna",),
     "speed": (1.0, 1.25),
     "max_output_tokens": (1, 4096, "inf"),
     "output_modalities": (["audio"], ["text"]),
@@ -93,6 +104,9 @@ _AROUND: Final[dict[str, Json]] = {
     "(message assistant).content[].text": {"type": "output_text"},
     "(message assistant).content[].transcript": {"type": "output_audio"},
     "(message assistant).content[].audio": {"type": "output_audio", "transcript": "Hello."},
+    "prompt.id": PROMPT,
+    "prompt.version": PROMPT,
+    "prompt.variables": PROMPT,
     "tools[](function).description": TOOL,
     "tools[](function).parameters": TOOL,
 }
@@ -135,12 +149,18 @@ class Played:
 
     @property
     def refused(self) -> bool:
-        """Whether the one answer is an error that names the field, an object that holds it, or the kind of such an object."""
+        """Whether the one answer is an error that names the field, an object that holds it, or the kind of such an object.
+
+        What null lacks may be named too.
+        """
         if self.error is None or len(self.answers) > 1:
             return False
         param = self.error["param"] or ""
         named = param.removesuffix(".type") if "." in param else param
-        return param in {"type", self.case.param} or (bool(named) and f"{self.case.param}.".startswith(f"{named}."))
+        if param in {"type", self.case.param}:
+            return True
+        outer, inner = f"{self.case.param}.", f"{named}."
+        return bool(named) and (outer.startswith(inner) or (self.case.variation == "null" and inner.startswith(outer)))
 
 
 @cache

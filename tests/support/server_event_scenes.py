@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from contract import SETTINGS, TOOL
 from omni_realtime.engine.port import EngineError
+from omni_realtime.session.rate_limits import RateLimiter
 from omni_realtime.testing import MemoryClient, call_reply, spoken_reply, text_reply, tone
 
 
@@ -28,7 +30,8 @@ def _conversation() -> list[dict[str, object]]:
         return transcript
 
     scripts = [spoken_reply("Hello there.", tone(1.0)), call_reply("look", "{}"), text_reply("A lamp."), spoken_reply("Hm?", tone(0.5))]
-    client = MemoryClient(SETTINGS, *scripts, transcript=transcribe)
+    settings = replace(SETTINGS, rate_limiter=RateLimiter(requests_per_minute=60))
+    client = MemoryClient(settings, *scripts, transcript=transcribe)
     _update(client, audio={"input": {"transcription": {"model": "ears"}}}, tools=[TOOL])
     _speak(client)
     (answer,) = {event["item_id"] for event in client.events if event["type"] == "response.output_audio.delta"}

@@ -7,6 +7,7 @@ import difflib
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import time
 import urllib.request
@@ -22,22 +23,23 @@ from openai.types.realtime import RealtimeServerEvent
 
 from omni_realtime.testing.wire_log import WireLog
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 MODEL = "local-smollm2-135m"
 READY_S = 180
 
 
 @contextlib.contextmanager
-def served(command: Sequence[str], log: Path) -> Iterator[str]:
-    """Run a server until it is ready; it must end with status 0 on SIGTERM."""
+def served(command: Sequence[str], log: Path, *, ca_file: Path | None = None) -> Iterator[str]:
+    """Run a server until it is ready, over TLS where ``ca_file`` is its certificate; it must end with status 0 on SIGTERM."""
+    scheme, trust = ("https", ssl.create_default_context(cafile=ca_file)) if ca_file else ("http", None)
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     with log.open("wb") as output:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         process = subprocess.Popen([*command, "--port", str(port)], cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, env=environment)
     try:
-        _wait_until_ready(process, f"http://127.0.0.1:{port}/ready", log)
-        yield f"http://127.0.0.1:{port}"
+        _wait_until_ready(process, f"{scheme}://127.0.0.1:{port}/ready", log, trust)
+        yield f"{scheme}://127.0.0.1:{port}"
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0, log.read_text()
     finally:
@@ -45,11 +47,11 @@ def served(command: Sequence[str], log: Path) -> Iterator[str]:
         process.wait()
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path, trust: ssl.SSLContext | None) -> None:
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:
         assert process.poll() is None, log.read_text()
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - loopback
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5, context=trust) as answer:  # noqa: S310 - loopback
             if answer.status == 200:
                 return
         time.sleep(0.2)
@@ -79,9 +81,9 @@ class Talk:
 
 
 @asynccontextmanager
-async def talk(url: str) -> AsyncIterator[Talk]:
+async def talk(url: str, model: str = MODEL, **query: object) -> AsyncIterator[Talk]:
     client = AsyncOpenAI(base_url=f"{url}/v1", api_key="none")
-    async with client, client.realtime.connect(model=MODEL) as connection:
+    async with client, client.realtime.connect(model=model, extra_query=query) as connection:
         yield Talk(connection)
 
 

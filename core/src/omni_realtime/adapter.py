@@ -8,10 +8,10 @@ from typing import Any, NoReturn, TypeVar
 
 from omni_realtime.chat import ChatPrompt, Turn
 from omni_realtime.deployment import Deployment, Problem
-from omni_realtime.engine.port import Detector, Engine, Transcriber
+from omni_realtime.engine.port import Detector, Engine, Transcriber, TurnScorer
 from omni_realtime.hookspecs import ResampleRates
 from omni_realtime.plugins import Plugin, PluginError, load_plugin
-from omni_realtime.protocol.capabilities import Capabilities
+from omni_realtime.protocol.capabilities import Capabilities, TurnDetectionType
 
 T = TypeVar("T")
 
@@ -34,7 +34,9 @@ class Adapter:
     rates: ResampleRates
     engine: Engine
     detector: Detector | None
-    """Where the capabilities list ``server_vad``."""
+    """Where the capabilities list a turn detection."""
+    turn_scorer: TurnScorer | None = None
+    """Where the capabilities list ``semantic_vad``."""
     transcriber: Transcriber | None
     """Where the capabilities list a transcription model."""
 
@@ -66,16 +68,19 @@ def resolve(deployment: Deployment, plugin: Plugin) -> Adapter:
     Raises:
         PluginHookError: if a hook raises.
         PluginContractError: if a hook answers something else than its specification says.
-        PluginError: if the plugin that is to lend a detector or transcriber cannot be loaded.
+        PluginError: if the plugin that is to lend a detector (with its turn scorer) or a transcriber cannot be loaded.
     """
     ears, writer = _lender(deployment, deployment.detector), _lender(deployment, deployment.transcriber)
-    capabilities = _capabilities(plugin, deployment)
+    capabilities = replace(_capabilities(plugin, deployment), prompts=deployment.prompts)
     if ears:
-        capabilities = replace(capabilities, turn_detection=("server_vad",))
+        capabilities = replace(capabilities, turn_detection=_lent_turn_detection(*ears))
     if writer:
         lent = _capabilities(*writer)
         capabilities = replace(
-            capabilities, transcription_models=lent.transcription_models, transcription_languages=lent.transcription_languages
+            capabilities,
+            transcription_models=lent.transcription_models,
+            transcription_languages=lent.transcription_languages,
+            transcription_logprobs=lent.transcription_logprobs,
         )
     return Adapter(
         deployment=deployment,
@@ -83,7 +88,8 @@ def resolve(deployment: Deployment, plugin: Plugin) -> Adapter:
         capabilities=capabilities,
         rates=_rates(plugin, deployment),
         engine=_engine(plugin, deployment),
-        detector=_detector(*(ears or (plugin, deployment))) if "server_vad" in capabilities.turn_detection else None,
+        detector=_detector(*(ears or (plugin, deployment))) if capabilities.turn_detection else None,
+        turn_scorer=_turn_scorer(*(ears or (plugin, deployment))) if "semantic_vad" in capabilities.turn_detection else None,
         transcriber=_transcriber(*(writer or (plugin, deployment))) if capabilities.transcription_models else None,
     )
 
@@ -91,6 +97,12 @@ def resolve(deployment: Deployment, plugin: Plugin) -> Adapter:
 def _lender(deployment: Deployment, name: str | None) -> tuple[Plugin, Deployment] | None:
     """Load the plugin that lends its detector or transcriber, with its default settings."""
     return (load_plugin(name), Deployment(name=deployment.name, plugin=name)) if name else None
+
+
+def _lent_turn_detection(plugin: Plugin, deployment: Deployment) -> tuple[TurnDetectionType, ...]:
+    """What a lent detector serves: always ``server_vad``, and ``semantic_vad`` where the lender does."""
+    is_semantic = "semantic_vad" in _capabilities(plugin, deployment).turn_detection
+    return ("server_vad", "semantic_vad") if is_semantic else ("server_vad",)
 
 
 def _capabilities(plugin: Plugin, deployment: Deployment) -> Capabilities:
@@ -120,9 +132,16 @@ def _engine(plugin: Plugin, deployment: Deployment) -> Engine:
 
 def _detector(plugin: Plugin, deployment: Deployment) -> Detector:
     hook = "realtime_detector"
-    detector: Detector = _port(plugin, hook, deployment, Detector, "the capabilities list server_vad")
+    detector: Detector = _port(plugin, hook, deployment, Detector, "the capabilities list server_vad or semantic_vad")
     _expect_positive(plugin, hook, rate=detector.rate, frame_samples=detector.frame_samples)
     return detector
+
+
+def _turn_scorer(plugin: Plugin, deployment: Deployment) -> TurnScorer:
+    hook = "realtime_turn_scorer"
+    scorer: TurnScorer = _port(plugin, hook, deployment, TurnScorer, "the capabilities list semantic_vad")
+    _expect_positive(plugin, hook, rate=scorer.rate, window_samples=scorer.window_samples)
+    return scorer
 
 
 def _transcriber(plugin: Plugin, deployment: Deployment) -> Transcriber:

@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from omni_realtime.protocol.image_data import ImageMediaType
+from omni_realtime.protocol.items import ImageDetail
 from omni_realtime.protocol.response import Usage as Usage  # noqa: PLC0414 - a word of this vocabulary too
 
 Samples: TypeAlias = NDArray[np.float32]
@@ -43,7 +45,20 @@ class AudioPart:
     """What was said, where a transcriber has already answered."""
 
 
-ContentPart: TypeAlias = TextPart | AudioPart
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
+class ImagePart:
+    """An image of a message: a PNG or JPEG file, whose structure has been checked and whose pixels have not been decoded."""
+
+    data: bytes
+    """The whole file."""
+    media_type: ImageMediaType
+    key: str
+    """Names this image for caches; equal keys within a process mean the same image and detail."""
+    detail: ImageDetail = "auto"
+    """How closely to look; ``low`` makes do with a small image."""
+
+
+ContentPart: TypeAlias = TextPart | AudioPart | ImagePart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

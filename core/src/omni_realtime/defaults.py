@@ -1,6 +1,6 @@
 """What a plugin need not write: the answers of plain chat semantics.
 
-``realtime_detector`` and ``realtime_transcriber`` have no default: a plugin makes what its capabilities claim.
+``realtime_detector``, ``realtime_turn_scorer`` and ``realtime_transcriber`` have no default: a plugin makes what its capabilities claim.
 """
 
 from __future__ import annotations

@@ -6,6 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from omni_realtime.protocol.prompt_template import PromptTemplate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimits:
+    """What all sessions of a deployment may take together in a minute; ``None`` for no limit."""
+
+    requests_per_minute: int | None = None
+    """Responses."""
+    tokens_per_minute: int | None = None
+    """Tokens of prompts and answers, as ``usage`` counts them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
@@ -20,9 +32,13 @@ class Deployment:
     session: Mapping[str, Any] = field(default_factory=dict)
     """Session defaults: a partial ``session`` object of the Realtime API."""
     detector: str | None = None
-    """Another plugin whose speech detector this deployment uses, for ``server_vad``."""
+    """Another plugin whose speech detector this deployment uses, for ``server_vad``, and whose turn scorer, if it has one."""
     transcriber: str | None = None
     """Another plugin whose transcriber this deployment uses, for input transcription."""
+    prompts: tuple[PromptTemplate, ...] = ()
+    """The templates that clients may name as ``session.prompt`` and ``response.prompt``."""
+    rate_limits: RateLimits | None = None
+    """What all sessions together may take in a minute."""
     on_active_response: Literal["refuse", "replace"] = "refuse"
     """What a ``response.create`` during a response does: ``refuse``, as the API does, or ``replace`` it if the new one can be served."""
 

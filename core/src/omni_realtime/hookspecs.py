@@ -15,7 +15,7 @@ import pluggy
 
 from omni_realtime.chat import ChatPrompt, Modality, Turn
 from omni_realtime.deployment import Deployment, Problem
-from omni_realtime.engine.port import Detector, Engine, StageInfo, Transcriber
+from omni_realtime.engine.port import Detector, Engine, StageInfo, Transcriber, TurnScorer
 from omni_realtime.protocol.capabilities import Capabilities
 
 PROJECT = "omni_realtime"
@@ -108,15 +108,29 @@ def realtime_fix_sampling_params(stages: Sequence[StageInfo], params: list[Any],
 
 @hookspec(firstresult=True)
 def realtime_detector(deployment: Deployment) -> Detector | None:
-    """Make the speech detector behind ``server_vad``, without loading it.
+    """Make the speech detector behind ``server_vad`` and ``semantic_vad``, without loading it.
 
-    Called once per deployment whose capabilities list ``server_vad``.
+    Called once per deployment whose capabilities list either.
 
     Args:
         deployment: the deployment as configured.
 
     Returns:
         An object with the methods of :class:`omni_realtime.engine.port.Detector`.
+    """
+
+
+@hookspec(firstresult=True)
+def realtime_turn_scorer(deployment: Deployment) -> TurnScorer | None:
+    """Make the turn scorer behind ``semantic_vad``, without loading it.
+
+    Called once per deployment whose capabilities list ``semantic_vad``.
+
+    Args:
+        deployment: the deployment as configured.
+
+    Returns:
+        An object with the methods of :class:`omni_realtime.engine.port.TurnScorer`.
     """
 
 
@@ -130,7 +144,8 @@ def realtime_transcriber(deployment: Deployment) -> Transcriber | None:
         deployment: the deployment as configured.
 
     Returns:
-        An object with the methods of :class:`omni_realtime.engine.port.Transcriber`.
+        An object with the methods of :class:`omni_realtime.engine.port.Transcriber`; its answers carry log probabilities where the
+        capabilities have ``transcription_logprobs`` and the request asks for them.
     """
 
 

@@ -13,12 +13,15 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from omni_realtime_host import __version__
+from omni_realtime_host.client_secrets import create_client_secret
 from omni_realtime_host.failure_log import log_failure
 from omni_realtime_host.host import Host, logger
 from omni_realtime_host.http_errors import RequestRefusedError
 
 REALTIME_PATH = "/v1/realtime"
 """Where clients connect."""
+CLIENT_SECRETS_PATH = f"{REALTIME_PATH}/client_secrets"
+"""Where an application's server makes keys for its browsers."""
 
 
 def create_app(host: Host) -> Starlette:
@@ -34,6 +37,9 @@ def create_app(host: Host) -> Starlette:
         if name not in _names(host):
             raise RequestRefusedError(404, f"The model {name!r} is not served here.", code="model_not_found", param="model")
         return JSONResponse(_model(host, name))
+
+    async def client_secrets(request: Request) -> Response:
+        return await create_client_secret(host, request)
 
     async def health(_request: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -57,6 +63,7 @@ def create_app(host: Host) -> Starlette:
         WebSocketRoute(REALTIME_PATH, host.serve),
         WebSocketRoute("/{path:path}", other_socket),
         Route(REALTIME_PATH, plain_request),
+        Route(CLIENT_SECRETS_PATH, client_secrets, methods=["POST"]),
         Route("/v1/models", list_models),
         Route("/v1/models/{name:path}", get_model),
         Route("/health", health),
@@ -83,7 +90,9 @@ async def _refused(_request: Request, refusal: RequestRefusedError) -> Response:
 async def _http_error(request: Request, error: HTTPException) -> Response:
     message = f"{request.method} {request.url.path[:128]}: {error.detail}. Clients connect to {REALTIME_PATH}."
     codes = {404: "unknown_url", 405: "method_not_allowed"}
-    return RequestRefusedError(error.status_code, message, code=codes.get(error.status_code, "bad_request")).response()
+    response = RequestRefusedError(error.status_code, message, code=codes.get(error.status_code, "bad_request")).response()
+    response.headers.update(error.headers or {})
+    return response
 
 
 async def _failed(_request: Request, error: Exception) -> Response:

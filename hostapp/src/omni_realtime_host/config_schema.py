@@ -6,19 +6,23 @@ import ipaddress
 import os
 import re
 import ssl
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from omni_realtime.deployment import Deployment
+from omni_realtime.deployment import Deployment, RateLimits
+from omni_realtime.protocol import PromptTemplate
 
 MEBIBYTE = 1024 * 1024
 LARGEST_APPEND_FRAME = 21 * MEBIBYTE
 """15 MiB of audio, the API's limit for one append, as base64 in JSON."""
 LONGEST_S = 30 * 24 * 3600
 """The longest time that a limit may name: far beyond any use, and within every timer."""
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
+"""What a deployment and a prompt can be called."""
 
 _KEY = re.compile(r"[\x21-\x7e]+")
 _ENVIRONMENT_KEY = re.compile(r"\$\{(\w+)\}")
@@ -89,7 +93,7 @@ class Limits(_Section):
     input_buffer_bytes: int = Field(default=32 * MEBIBYTE, ge=MEBIBYTE)
     """Audio in a session's input buffer before it is committed."""
     conversation_audio_bytes: int = Field(default=256 * MEBIBYTE, ge=MEBIBYTE)
-    """Audio that a session's conversation keeps."""
+    """Audio and images that a session's conversation keeps."""
     output_events: int = Field(default=8192, ge=64)
     """Events that wait for a client that does not read."""
     output_bytes: int = Field(default=32 * MEBIBYTE, ge=MEBIBYTE)
@@ -120,10 +124,59 @@ class Server(_Section):
         return self
 
 
+def _version(value: object) -> object:
+    return str(value) if type(value) is int else value
+
+
+def _whole_variables(text: str) -> str:
+    stray = PromptTemplate(id="", instructions=text).stray
+    if stray is not None:
+        message = "{stray} begins no variable; a variable is a name of letters, digits and _ in double braces, such as {{city}}"
+        raise PydanticCustomError("variable", message, {"stray": repr(stray)})
+    return text
+
+
+class PromptConfig(_Section):
+    """A template that clients may name as ``prompt``."""
+
+    id: str = Field(pattern=NAME, max_length=128)
+    version: Annotated[str, BeforeValidator(_version), Field(min_length=1, max_length=64)] = "1"
+    instructions: Annotated[str, AfterValidator(_whole_variables)]
+    """The text; ``{{name}}`` stands for a variable."""
+
+    def template(self) -> PromptTemplate:
+        """Return what the session is told of it."""
+        return PromptTemplate(id=self.id, version=self.version, instructions=self.instructions)
+
+
+def _different_prompts(prompts: tuple[PromptConfig, ...]) -> tuple[PromptConfig, ...]:
+    names = Counter((prompt.id, prompt.version) for prompt in prompts)
+    for (prompt_id, version), count in names.items():
+        if count > 1:
+            message = "the prompt {id} stands here twice with the version {version}; give each its own version"
+            raise PydanticCustomError("prompts", message, {"id": repr(prompt_id), "version": repr(version)})
+    return prompts
+
+
+class RateLimitsConfig(_Section):
+    """What all sessions of a deployment may take together in a minute; one of the two at least."""
+
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    """Responses."""
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+    """Tokens of prompts and answers, as ``usage`` counts them."""
+
+    @model_validator(mode="after")
+    def _limit_something(self) -> RateLimitsConfig:
+        if self.requests_per_minute is None and self.tokens_per_minute is None:
+            raise PydanticCustomError("rate_limits", "set requests_per_minute, tokens_per_minute or both")
+        return self
+
+
 class DeploymentConfig(_Section):
     """One served model."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$", max_length=128)
+    name: str = Field(pattern=NAME, max_length=128)
     """What clients pass as ``?model=``."""
     plugin: str = Field(min_length=1)
     """The plugin's entry point."""
@@ -132,15 +185,24 @@ class DeploymentConfig(_Section):
     session: dict[str, Any] = Field(default_factory=dict)
     """Session defaults: a part of the API's session object."""
     detector: str | None = None
-    """Another plugin whose speech detector serves ``server_vad``."""
+    """Another plugin whose speech detector serves ``server_vad``, and whose turn scorer ``semantic_vad`` if it has one."""
     transcriber: str | None = None
     """Another plugin whose transcriber serves input transcription."""
+    prompts: Annotated[tuple[PromptConfig, ...], Field(strict=False), AfterValidator(_different_prompts)] = ()
+    """Templates that clients may name as ``prompt``; of several versions the last one is the current one."""
+    rate_limits: RateLimitsConfig | None = None
+    """What all sessions together may take in a minute; none: no limit."""
     on_active_response: Literal["refuse", "replace"] = "refuse"
     """Whether a ``response.create`` during a response is refused, as the API does, or replaces it."""
 
     def deployment(self) -> Deployment:
         """Return what plugins are told of this deployment."""
-        return Deployment(**dict(self))
+        limits = self.rate_limits
+        return Deployment(**{
+            **dict(self),
+            "prompts": tuple(prompt.template() for prompt in self.prompts),
+            "rate_limits": limits and RateLimits(**dict(limits)),
+        })
 
 
 class Config(_Section):

@@ -7,17 +7,16 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from omni_realtime import protocol
 from omni_realtime.engine.port import EngineDeadError, EngineError
-from omni_realtime.protocol import DecodeLimits, ProtocolError
+from omni_realtime.protocol import BetaDialect, DecodeLimits, Dialect, ProtocolError
 from omni_realtime.protocol.response import ResponseError
 from omni_realtime.session import Session
-from omni_realtime.session.effects import CancelGeneration, Close, Count, Effect, Generate, Score, Send, Transcribe
+from omni_realtime.session.effects import CancelGeneration, Close, Count, Effect, Generate, Score, ScoreTurn, Send, Transcribe
 from omni_realtime_host.config_schema import Limits
 from omni_realtime_host.failure_log import log_failure
 from omni_realtime_host.output_buffer import OutputBuffer
@@ -35,17 +34,21 @@ INTERNAL_ERROR = 1011
 class Connection:
     """Drives a session: one reader, one writer, and one task per running generation and transcription."""
 
-    def __init__(self, websocket: WebSocket, model: ServedModel, limits: Limits) -> None:
+    def __init__(self, websocket: WebSocket, model: ServedModel, limits: Limits, opening: Mapping[str, Any], *, beta: bool = False) -> None:
         self._websocket = websocket
         self._decode_limits = DecodeLimits(frame_chars=limits.frame_bytes)
         self._model = model
         self._loop = asyncio.get_running_loop()
-        self._session = Session(model.settings, token=secrets.token_hex(6), now=self._loop.time(), epoch_now=int(time.time()))
+        self._session = Session(
+            model.settings, token=secrets.token_hex(6), now=self._loop.time(), epoch_now=int(time.time()), opening=opening
+        )
+        self._dialect = BetaDialect(conversation_id=self._session.conversation_id) if beta else Dialect()
         self._output = OutputBuffer(max_events=limits.output_events, max_bytes=limits.output_bytes)
         self._generations: dict[str, asyncio.Task[None]] = {}
         self._transcriptions: set[asyncio.Task[None]] = set()
         self._aborts: set[asyncio.Task[None]] = set()
         self._detection = model.detection.open(self._scored, self._detector_failed) if model.detection else None
+        self._turn_scoring = model.turn_scoring.open(self.id, self._turn_scored) if model.turn_scoring else None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_deadline: float | None = None
         self._draining = False
@@ -79,11 +82,12 @@ class Connection:
                 continue
             text = message.get("text")
             try:
-                event = protocol.decode(message["bytes"] if text is None else text, limits=self._decode_limits)
+                event = self._dialect.decode(message["bytes"] if text is None else text, limits=self._decode_limits)
             except ProtocolError as error:
                 self._step(self._session.refuse, error)
             else:
-                self._step(self._session.receive, event)
+                if event is not None:
+                    self._step(self._session.receive, event)
 
     async def _write(self) -> None:
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # the socket may be closed before the reader hears of it
@@ -99,25 +103,34 @@ class Connection:
         except Exception as error:  # noqa: BLE001 - a fault in here ends one session, not the task that met it
             log_failure(logger, self.id, error)
             self._output.close(INTERNAL_ERROR, "internal error")
+        for event in self._dialect.released():
+            self._step(self._session.receive, event)
         self._settle()
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:
             case Send(event):
-                self._output.put(protocol.encode(event))
+                for frame in self._dialect.encode(event):
+                    self._output.put(frame)
             case Generate():
                 self._generations[effect.response_id] = asyncio.create_task(self._generate(effect))
             case Count():
                 self._generations[effect.count_id] = asyncio.create_task(self._count(effect))
             case CancelGeneration(response_id):
                 self._cancel(response_id)
-            case Score(epoch, frames):
-                if self._detection:
-                    self._detection.score(epoch, frames)
+            case Score() | ScoreTurn():
+                self._listen(effect)
             case Transcribe():
                 _keep(self._transcriptions, self._transcribe(effect))
             case Close(code, reason):
                 self._output.close(code, reason)
+
+    def _listen(self, effect: Score | ScoreTurn) -> None:
+        if isinstance(effect, ScoreTurn):
+            if self._turn_scoring:
+                self._turn_scoring.score(effect.pause, effect.samples)
+        elif self._detection:
+            self._detection.score(effect.epoch, effect.frames)
 
     def _settle(self) -> None:
         if not self._output.closing:
@@ -209,6 +222,9 @@ class Connection:
     def _scored(self, epoch: int, probabilities: Sequence[float]) -> None:
         self._step(self._session.speech_scored, epoch, probabilities)
 
+    def _turn_scored(self, pause: int, probability: float) -> None:
+        self._step(self._session.turn_scored, pause, probability)
+
     def _detector_failed(self) -> None:
         message = "The speech detector failed; this session cannot go on."
         self._give_up(ProtocolError(message, code="server_error", type="server_error"), Close(INTERNAL_ERROR, "speech detector failed"))
@@ -233,6 +249,8 @@ class Connection:
         self._settle()
         if self._detection:
             self._detection.close()
+        if self._turn_scoring:
+            self._turn_scoring.close()
         running = {*loops, *self._transcriptions}
         for task in running:
             task.cancel()

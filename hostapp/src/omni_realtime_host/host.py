@@ -9,11 +9,13 @@ from collections.abc import Sequence
 
 from starlette.websockets import WebSocket
 
+from omni_realtime.protocol import ProtocolError
 from omni_realtime_host.auth import Auth, accepted_subprotocol
 from omni_realtime_host.config_schema import Server
 from omni_realtime_host.connection import Connection
-from omni_realtime_host.http_errors import RequestRefusedError
-from omni_realtime_host.model_choice import choose_model
+from omni_realtime_host.dialect_choice import speaks_beta
+from omni_realtime_host.http_errors import RequestRefusedError, refusal_of
+from omni_realtime_host.model_choice import choose_model, opening_of
 from omni_realtime_host.served_model import ServedModel
 
 logger = logging.getLogger(__name__)
@@ -71,14 +73,10 @@ class Host:
     async def serve(self, websocket: WebSocket) -> None:
         """Carry one client's session from its upgrade to its end."""
         try:
-            self.auth.check(websocket)
-            model = choose_model(websocket.query_params, self.models)
-            self._check_room(model)
+            connection = self._admit(websocket)
         except RequestRefusedError as refusal:
             await self.refuse(websocket, refusal)
             return
-        connection = Connection(websocket, model, self._limits)
-        logger.info("%s: open, model %s", connection.id, model.name)
         self._connections.add(connection)
         self._idle.clear()
         try:
@@ -94,6 +92,22 @@ class Host:
         """Answer an upgrade with an HTTP error."""
         logger.info("an upgrade was refused: %d %s", refusal.status, refusal.code)
         await websocket.send_denial_response(refusal.response())
+
+    def _admit(self, websocket: WebSocket) -> Connection:
+        key = self.auth.check_session(websocket)
+        query = dict(websocket.query_params)
+        if key:
+            key.check_query(query)
+            query["model"] = key.model
+        model = choose_model(query, self.models)
+        self._check_room(model)
+        opening = key.session if key else opening_of(query, model)
+        try:
+            connection = Connection(websocket, model, self._limits, opening, beta=speaks_beta(websocket))
+        except ProtocolError as error:
+            raise refusal_of(error) from None
+        logger.info("%s: open, model %s", connection.id, model.name)
+        return connection
 
     def _check_room(self, model: ServedModel) -> None:
         if self._stopping:

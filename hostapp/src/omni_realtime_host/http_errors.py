@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse
 
+from omni_realtime.protocol import ProtocolError
+
 _HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 426: {"Upgrade": "websocket"}}
 
 
@@ -15,7 +17,7 @@ class RequestRefusedError(Exception):
         status: int,
         message: str,
         *,
-        code: str,
+        code: str | None,
         param: str | None = None,
         type: str = "invalid_request_error",  # noqa: A002 - the API's name
     ) -> None:
@@ -31,3 +33,8 @@ class RequestRefusedError(Exception):
         headers = _HEADERS.get(self.status)
         error = {"message": self.message, "type": self.type, "param": self.param, "code": self.code}
         return JSONResponse({"error": error}, self.status, headers)
+
+
+def refusal_of(error: ProtocolError) -> RequestRefusedError:
+    """Return what a session object earns in HTTP that would earn ``error`` on the socket."""
+    return RequestRefusedError(400, error.message, code=error.code, param=error.param, type=error.type)

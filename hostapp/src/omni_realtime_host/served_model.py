@@ -1,4 +1,4 @@
-"""One deployment while it serves: its engine, its speech detector, its transcriber, and whether they are ready."""
+"""One deployment while it serves: its engine, its speech detector, its turn scorer, its transcriber, and whether they are ready."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import asyncio
 import contextlib
 import logging
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Protocol
 
 from omni_realtime.adapter import Adapter
 from omni_realtime.chat import ChatPrompt, GenerateRequest, Turn
-from omni_realtime.engine.port import EngineDeadError, EngineError, TranscriptionRequest
-from omni_realtime.session import SessionLimits, SessionSettings
+from omni_realtime.engine.port import EngineDeadError, EngineError, Transcript, TranscriptionRequest
+from omni_realtime.session import RateLimiter, SessionLimits, SessionSettings
 from omni_realtime.session.effects import Transcribe
 from omni_realtime_host.config_schema import Limits
 from omni_realtime_host.detection import DetectionService
 from omni_realtime_host.failure_log import log_failure
+from omni_realtime_host.turn_scoring import TurnScoringService
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +42,10 @@ class ServedModel:
         self.name = adapter.deployment.name
         self.created = int(time.time())
         self.detection = DetectionService(adapter.detector) if adapter.detector else None
+        self.turn_scoring = TurnScoringService(adapter.turn_scorer) if adapter.turn_scorer else None
         self.settings = _session_settings(adapter, limits)
-        self._parts: tuple[_Part, ...] = tuple(part for part in (adapter.engine, adapter.detector, adapter.transcriber) if part)
+        parts: tuple[_Part | None, ...] = (adapter.engine, adapter.detector, adapter.turn_scorer, adapter.transcriber)
+        self._parts = tuple(part for part in parts if part)
         self._watch: asyncio.Task[None] | None = None
         self._not_ready: str | None = "loading"
 
@@ -86,6 +89,8 @@ class ServedModel:
                 await self._watch
         if self.detection:
             await self.detection.close()
+        if self.turn_scoring:
+            await self.turn_scoring.close()
         for part in self._parts:
             try:
                 await part.close()
@@ -128,18 +133,27 @@ class ServedModel:
         except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
             log_failure(logger, f"deployment {self.name}: abort", error)
 
-    async def transcribe(self, effect: Transcribe) -> str:
+    async def transcribe(self, effect: Transcribe) -> Transcript:
         """Write down what the user said.
 
         Raises:
             EngineError: if this audio cannot be transcribed.
+            TypeError: if the plugin breaks the port's contract.
         """
         if self.adapter.transcriber is None:
             raise EngineError("This deployment has no transcriber.", code="transcription_unavailable")
         request = TranscriptionRequest(
-            samples=effect.samples, rate=effect.rate, key=effect.key, language=effect.language, prompt=effect.prompt
+            samples=effect.samples,
+            rate=effect.rate,
+            key=effect.key,
+            language=effect.language,
+            prompt=effect.prompt,
+            logprobs=effect.logprobs,
         )
-        return await self.adapter.transcriber.transcribe(request)
+        transcript: object = await self.adapter.transcriber.transcribe(request)
+        if not isinstance(transcript, Transcript):
+            raise TypeError(f"the transcriber returned {type(transcript).__name__}; it must return a Transcript")
+        return transcript
 
     def declare_dead(self, error: BaseException) -> None:
         """Turn readiness red for good."""
@@ -157,15 +171,18 @@ class ServedModel:
 
 
 def _session_settings(adapter: Adapter, limits: Limits) -> SessionSettings:
-    detector = adapter.detector
+    detector, scorer, rate_limits = adapter.detector, adapter.turn_scorer, adapter.deployment.rate_limits
     return SessionSettings(
         model=adapter.deployment.name,
         capabilities=adapter.capabilities,
         defaults=adapter.deployment.session,
         on_active_response=adapter.deployment.on_active_response,
+        rate_limiter=RateLimiter(**asdict(rate_limits)) if rate_limits else None,
         input_rate=adapter.rates.input,
         detector_rate=detector.rate if detector else None,
         detector_frame=detector.frame_samples if detector else None,
+        scorer_rate=scorer.rate if scorer else None,
+        scorer_window=scorer.window_samples if scorer else None,
         limits=SessionLimits(
             input_buffer_bytes=limits.input_buffer_bytes,
             conversation_audio_bytes=limits.conversation_audio_bytes,

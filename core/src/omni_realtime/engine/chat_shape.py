@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
-from omni_realtime.chat import AudioPart, ChatMessage, ContentPart, NamedTool, TextPart, Tool, ToolCall, ToolChoice
+from omni_realtime.chat import AudioPart, ChatMessage, ContentPart, ImagePart, NamedTool, TextPart, Tool, ToolCall, ToolChoice
+
+Media: TypeAlias = Callable[[AudioPart | ImagePart], dict[str, Any]]
 
 
-def chat_message(message: ChatMessage, audio_part: Callable[[AudioPart], dict[str, Any]]) -> dict[str, Any]:
-    """A message, freshly made each time; ``audio_part`` says how its audio is given."""
-    made: dict[str, Any] = {"role": message.role, "content": _content(message.content, audio_part)}
+def chat_message(message: ChatMessage, media: Media) -> dict[str, Any]:
+    """A message, freshly made each time; ``media`` says how its audio and its images are given."""
+    made: dict[str, Any] = {"role": message.role, "content": _content(message.content, media)}
     if message.tool_calls:
         made["tool_calls"] = [_tool_call(call) for call in message.tool_calls]
     if message.tool_call_id is not None:
@@ -29,13 +31,13 @@ def tool_choice(choice: ToolChoice) -> str | dict[str, Any]:
     return {"type": "function", "function": {"name": choice.name}} if isinstance(choice, NamedTool) else choice
 
 
-def _content(parts: tuple[ContentPart, ...], audio_part: Callable[[AudioPart], dict[str, Any]]) -> str | list[dict[str, Any]]:
+def _content(parts: tuple[ContentPart, ...], media: Media) -> str | list[dict[str, Any]]:
     match parts:
         case ():
             return ""
         case (TextPart(text=text),):
             return text
-    return [{"type": "text", "text": part.text} if isinstance(part, TextPart) else audio_part(part) for part in parts]
+    return [{"type": "text", "text": part.text} if isinstance(part, TextPart) else media(part) for part in parts]
 
 
 def _tool_call(call: ToolCall) -> dict[str, Any]:

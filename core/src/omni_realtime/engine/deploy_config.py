@@ -61,6 +61,12 @@ def read_deploy_config(engine: Mapping[str, Any]) -> DeployConfig:
     )
 
 
+def parts_limit(limits: Mapping[str, Any], modality: str) -> int | None:
+    """The most parts of a modality in one prompt by ``limit_mm_per_prompt``; ``None`` where it says nothing of it."""
+    limit = limits.get(modality)
+    return int(limit["count"] if isinstance(limit, Mapping) else limit) if limit is not None else None
+
+
 def installation_problems() -> list[Problem]:
     """Whether vLLM-Omni is installed."""
     if find_spec("vllm_omni"):

@@ -1,4 +1,4 @@
-"""The ports that a deployment stands on: the engine, the speech detector and the transcriber."""
+"""The ports that a deployment stands on: the engine, the speech detector, the turn scorer and the transcriber."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omni_realtime.chat import ChatDelta, ChatPrompt, GenerateRequest, Samples
+from omni_realtime.protocol.transcript import TokenLogprob as TokenLogprob  # noqa: PLC0414 - a word of this port too
+from omni_realtime.protocol.transcript import Transcript as Transcript  # noqa: PLC0414 - a word of this port too
 
 
 class EngineError(Exception):
@@ -123,6 +125,39 @@ class Detector(Protocol):
         ...
 
 
+class TurnScorer(Protocol):
+    """Judges by how speech sounds whether the user, who pauses, has come to an end."""
+
+    @property
+    def rate(self) -> int:
+        """The rate of its input in Hz."""
+        ...
+
+    @property
+    def window_samples(self) -> int:
+        """How much of a turn it can judge by: the last so many samples."""
+        ...
+
+    async def start(self) -> None:
+        """Load the model."""
+        ...
+
+    async def close(self) -> None:
+        """Free the model."""
+        ...
+
+    def score(self, samples: Samples) -> float:
+        """Score a turn that may be over; called off the event loop, from one thread, once per pause of a user.
+
+        Args:
+            samples: the turn up to now with its pause, shape ``(n,)``, ``1 <= n <= window_samples``, float32 in [-1, 1].
+
+        Returns:
+            The probability in [0, 1] that the turn is complete.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TranscriptionRequest:
     """Audio of one user turn, to be written down."""
@@ -133,6 +168,8 @@ class TranscriptionRequest:
     """Names this audio for caches, as ``AudioPart.key`` does."""
     language: str | None = None
     prompt: str | None = None
+    logprobs: bool = False
+    """Whether the client wants log probabilities; asked only where the capabilities have ``transcription_logprobs``."""
 
 
 class Transcriber(Protocol):
@@ -146,8 +183,8 @@ class Transcriber(Protocol):
         """Free the model."""
         ...
 
-    async def transcribe(self, request: TranscriptionRequest) -> str:
-        """What was said; the empty string if nothing was.
+    async def transcribe(self, request: TranscriptionRequest) -> Transcript:
+        """What was said; the empty text if nothing was.
 
         Raises:
             EngineError: if this audio cannot be transcribed.

@@ -42,7 +42,12 @@ def plain_text(text: str, marks: tuple[str, ...]) -> str:
 
 
 def _part(part: ContentPart, marks: tuple[str, ...]) -> ContentPart:
-    return TextPart(text=plain_text(part.text, marks)) if isinstance(part, TextPart) else long_enough(part)
+    match part:
+        case TextPart():
+            return TextPart(text=plain_text(part.text, marks))
+        case AudioPart():
+            return long_enough(part)
+    return part
 
 
 def _call(call: ToolCall, marks: tuple[str, ...]) -> ToolCall:

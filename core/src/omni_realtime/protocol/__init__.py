@@ -5,6 +5,7 @@ The values of all server events are in :mod:`omni_realtime.protocol.server_event
 
 from __future__ import annotations
 
+from omni_realtime.protocol.beta import BetaDialect
 from omni_realtime.protocol.capabilities import AudioFormatType, Capabilities, TurnDetectionType
 from omni_realtime.protocol.capability_check import check_item
 from omni_realtime.protocol.client_events import (
@@ -21,8 +22,10 @@ from omni_realtime.protocol.client_events import (
     SessionUpdate,
 )
 from omni_realtime.protocol.decode import DecodeLimits, decode
+from omni_realtime.protocol.dialect import Dialect
 from omni_realtime.protocol.encode import encode, response_to_wire
 from omni_realtime.protocol.errors import ProtocolError
+from omni_realtime.protocol.frame import whole_characters
 from omni_realtime.protocol.item_encode import item_to_wire
 from omni_realtime.protocol.items import (
     Content,
@@ -38,6 +41,7 @@ from omni_realtime.protocol.items import (
     OutputAudio,
     OutputText,
 )
+from omni_realtime.protocol.prompt_template import PromptTemplate
 from omni_realtime.protocol.response import ContentPart, Response, ResponseError, ResponseStatus, StatusDetails, StatusReason, Usage
 from omni_realtime.protocol.response_settings import ResponseSettings, response_settings
 from omni_realtime.protocol.server_events import ErrorEvent, ServerEvent
@@ -54,10 +58,13 @@ from omni_realtime.protocol.session_object import (
     TurnDetection,
     to_wire,
 )
-from omni_realtime.protocol.session_update import default_session, update_session
+from omni_realtime.protocol.session_update import default_session, open_session, update_session
+from omni_realtime.protocol.transcript import TokenLogprob, Transcript
+from omni_realtime.protocol.transcription_session import refuse_other_events
 
 __all__ = [
     "AudioFormatType",
+    "BetaDialect",
     "Capabilities",
     "ClientEvent",
     "Content",
@@ -67,6 +74,7 @@ __all__ = [
     "ConversationItemRetrieve",
     "ConversationItemTruncate",
     "DecodeLimits",
+    "Dialect",
     "ErrorEvent",
     "FunctionCall",
     "FunctionCallOutput",
@@ -86,6 +94,7 @@ __all__ = [
     "Modality",
     "OutputAudio",
     "OutputText",
+    "PromptTemplate",
     "ProtocolError",
     "Response",
     "ResponseCancel",
@@ -100,7 +109,9 @@ __all__ = [
     "SessionUpdate",
     "StatusDetails",
     "StatusReason",
+    "TokenLogprob",
     "ToolChoice",
+    "Transcript",
     "Transcription",
     "TurnDetection",
     "TurnDetectionType",
@@ -110,8 +121,11 @@ __all__ = [
     "default_session",
     "encode",
     "item_to_wire",
+    "open_session",
+    "refuse_other_events",
     "response_settings",
     "response_to_wire",
     "to_wire",
     "update_session",
+    "whole_characters",
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from omni_realtime.protocol.prompt_template import PromptTemplate
+
 AudioFormatType: TypeAlias = Literal["audio/pcm", "audio/pcmu", "audio/pcma"]
 TurnDetectionType: TypeAlias = Literal["server_vad", "semantic_vad"]
 
@@ -34,6 +36,9 @@ class Capabilities:
     transcription_languages: tuple[str, ...] = ()
     """ISO-639-1 codes of ``transcription.language``; empty means any."""
 
+    transcription_logprobs: bool = False
+    """Serves ``include: ["item.input_audio_transcription.logprobs"]``."""
+
     voices: tuple[str, ...] = ()
     """Names of ``session.audio.output.voice``; empty where the model has one nameless voice."""
 
@@ -52,5 +57,22 @@ class Capabilities:
     audio_parts: int | None = None
     """The most audio parts that one prompt can hold; ``None`` for no limit."""
 
+    image_input: bool = False
+    """Sees: takes ``input_image`` parts, which are refused without it."""
+
+    image_tokens: int = 0
+    """An upper bound of the prompt tokens that an image costs; ``0`` where unknown."""
+
+    image_parts: int | None = None
+    """The most images that one prompt can hold; ``None`` for no limit."""
+
     default_instructions: str = ""
     """Instructions of a session that brings none."""
+
+    prompts: tuple[PromptTemplate, ...] = ()
+    """The templates that ``session.prompt`` and ``response.prompt`` may name: those of the deployment's configuration."""
+
+    @property
+    def transcribes(self) -> bool:
+        """Whether the user's audio can be written down."""
+        return self.audio_input and bool(self.transcription_models)

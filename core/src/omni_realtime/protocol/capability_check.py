@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from omni_realtime.protocol.capabilities import Capabilities
 from omni_realtime.protocol.items import InputAudio, InputImage, Item, Message
-from omni_realtime.protocol.session_object import FunctionToolChoice
+from omni_realtime.protocol.session_object import INCLUDE_LOGPROBS, FunctionToolChoice
 from omni_realtime.protocol.validation import refuse_value, shown
 
 Read: TypeAlias = Callable[[str], Any]
@@ -48,33 +48,49 @@ def _detectors(capabilities: Capabilities) -> Iterable[object]:
     return (*(capabilities.turn_detection if capabilities.audio_input else ()), None)
 
 
+def _includes(capabilities: Capabilities) -> Iterable[object]:
+    return ((), None, *([(INCLUDE_LOGPROBS,)] if capabilities.transcribes and capabilities.transcription_logprobs else []))
+
+
 _CHOICES = (
     _Choice("output_modalities", lambda served: [(modality,) for modality in served.output_modalities]),
     _Choice("audio.input.format.type", lambda served: served.input_formats),
     _Choice("audio.input.turn_detection.type", _detectors),
     _Choice("audio.input.transcription.model", lambda served: served.transcription_models, OPENAI_TRANSCRIPTION_MODELS),
-    _Choice("audio.input.transcription.languages", _only(None)),
-    _Choice("audio.input.transcription.keywords", _only(None)),
+    _Choice("audio.input.transcription.keywords", _only((), None)),
     _Choice("audio.input.transcription.delay", _only(None)),
     _Choice("audio.input.noise_reduction", _only(None)),
     _Choice("audio.output.format.type", lambda served: served.output_formats),
     _Choice("audio.output.voice", lambda served: served.voices, OPENAI_VOICES),
     _Choice("audio.output.speed", _only(1.0)),
-    _Choice("prompt", _only(None)),
-    _Choice("include", _only((), None)),
-    _Choice("reasoning", _only(None)),
+    _Choice("include", _includes),
     _Choice("conversation", lambda served: ("auto", *(["none"] if served.out_of_band_responses else []))),
 )
 
 
 def _transcription(read: Read, capabilities: Capabilities) -> str | None:
-    if read("audio.input.transcription") is None or (capabilities.audio_input and capabilities.transcription_models):
+    if read("audio.input.transcription") is None or capabilities.transcribes:
         return None
     return "this model does not transcribe; send null."
 
 
 def _language(read: Read, capabilities: Capabilities) -> str | None:
-    language, served = read("audio.input.transcription.language"), capabilities.transcription_languages
+    return _unserved_language(read("audio.input.transcription.language"), capabilities)
+
+
+def _languages(read: Read, capabilities: Capabilities) -> str | None:
+    language, languages = read("audio.input.transcription.language"), read("audio.input.transcription.languages")
+    if not languages:
+        return None
+    if len(languages) > 1:
+        return "this model is told one language at most; send one, or null for any."
+    if language not in {None, *languages}:
+        return f"it contradicts 'language', which is {shown(language)}; send null for one of them."
+    return _unserved_language(languages[0], capabilities)
+
+
+def _unserved_language(language: str | None, capabilities: Capabilities) -> str | None:
+    served = capabilities.transcription_languages
     if not served or language is None or language in served:
         return None
     return f"{shown(language)} is not served; served: {_listed(served)}."
@@ -105,6 +121,7 @@ def _max_output_tokens(read: Read, capabilities: Capabilities) -> str | None:
 _RULES: tuple[tuple[str, Callable[[Read, Capabilities], str | None]], ...] = (
     ("audio.input.transcription", _transcription),
     ("audio.input.transcription.language", _language),
+    ("audio.input.transcription.languages", _languages),
     ("tools", _tools),
     ("tool_choice", _tool_choice),
     ("max_output_tokens", _max_output_tokens),
@@ -134,7 +151,8 @@ def check_item(item: Item, capabilities: Capabilities, param: str = "item") -> N
     """
     if not isinstance(item, Message):
         return
-    served = ["input_text", *(["input_audio"] if capabilities.audio_input else [])]
+    hears, sees = capabilities.audio_input, capabilities.image_input
+    served = ["input_text", *(["input_audio"] if hears else []), *(["input_image"] if sees else [])]
     for index, part in enumerate(item.content):
         kind = {InputAudio: "input_audio", InputImage: "input_image"}.get(type(part), "input_text")
         if kind not in served:

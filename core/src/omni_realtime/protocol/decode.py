@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import orjson
 from pydantic import Field
@@ -43,6 +43,8 @@ class DecodeLimits:
 
 
 DEFAULT_LIMITS: Final = DecodeLimits()
+
+Translate: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class _Event(WireModel):
@@ -95,8 +97,8 @@ _EVENTS: dict[str, tuple[type[_Event], type[ClientEvent]]] = {
 _APPEND_KEYS = frozenset({"type", "event_id", "audio"})
 
 
-def decode(frame: str | bytes, *, limits: DecodeLimits = DEFAULT_LIMITS) -> ClientEvent:
-    """Return the client event of one frame.
+def decode(frame: str | bytes, *, limits: DecodeLimits = DEFAULT_LIMITS, translate: Translate | None = None) -> ClientEvent:
+    """Return the client event of one frame; ``translate`` makes GA's JSON of another dialect's.
 
     Raises:
         ProtocolError: the frame is no event of the GA vocabulary; ``param`` names the fault and ``event_id`` is the client's, where
@@ -104,7 +106,7 @@ def decode(frame: str | bytes, *, limits: DecodeLimits = DEFAULT_LIMITS) -> Clie
     """
     value = _parse(frame, limits)
     try:
-        return _append(value, limits) or _decode(value, limits)
+        return _append(value, limits) or _decode(value, limits, translate)
     except ProtocolError as error:
         error.event_id = _event_id(value)
         raise
@@ -141,9 +143,11 @@ def _append(value: dict[str, Any], limits: DecodeLimits) -> InputAudioBufferAppe
     return InputAudioBufferAppend(audio=decode_audio(value["audio"], "audio", limits.audio_bytes), event_id=event_id)
 
 
-def _decode(value: dict[str, Any], limits: DecodeLimits) -> ClientEvent:
-    if _is_deeper(value, limits.depth):
+def _decode(value: dict[str, Any], limits: DecodeLimits, translate: Translate | None) -> ClientEvent:
+    if is_deeper(value, limits.depth):
         raise ProtocolError(f"The event is nested more than {limits.depth} deep.", code="event_too_deep")
+    if translate:
+        value = translate(value)
     if value.get("type") == "output_audio_buffer.clear":
         refuse_value("type", "'output_audio_buffer.clear' is for WebRTC and SIP; on a WebSocket, stop the playback and truncate the item.")
     wire, event = _EVENTS[pick(value, "type", _EVENTS)]
@@ -153,10 +157,10 @@ def _decode(value: dict[str, Any], limits: DecodeLimits) -> ClientEvent:
     return event(**fields)
 
 
-def _is_deeper(value: object, limit: int) -> bool:
-    """Measure level by level: a hostile depth must not become recursion."""
+def is_deeper(value: object, limit: int) -> bool:
+    """Return whether a JSON value has more than ``limit`` objects and arrays within each other."""
     level = [value]
-    for _ in range(limit + 1):
+    for _ in range(limit + 1):  # level by level: a hostile depth must not become recursion
         if not level:
             return False
         level = [inner for outer in level for inner in _inner(outer) if isinstance(inner, (dict, list))]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
 from types import MappingProxyType
 from typing import Any
 
-import orjson
 import pybase64
 
+from omni_realtime.protocol.frame import to_frame
 from omni_realtime.protocol.item_encode import item_to_wire
 from omni_realtime.protocol.items import FunctionCall, FunctionCallOutput, Message
 from omni_realtime.protocol.response import ContentPart, Response, Usage
@@ -17,19 +17,27 @@ from omni_realtime.protocol.server_events import (
     ConversationItemRetrieved,
     ErrorEvent,
     InputAudioTranscriptionCompleted,
+    InputAudioTranscriptionDelta,
     InputAudioTranscriptionFailed,
+    RateLimitsUpdated,
     ResponseOutputAudioDelta,
     ServerEvent,
 )
 from omni_realtime.protocol.session_object import FORMATS, SessionConfig, to_wire
+from omni_realtime.protocol.transcript import TokenLogprob
 
 _Json = dict[str, Any]
 
 
 def encode(event: ServerEvent) -> str:
     """Return the text frame of a server event."""
+    return to_frame(event_to_wire(event))
+
+
+def event_to_wire(event: ServerEvent) -> _Json:
+    """Return the JSON object of a server event."""
     body = _BODIES.get(type(event), _body)(event)
-    return orjson.dumps({"type": event.type, "event_id": event.event_id, **body}).decode()
+    return {"type": event.type, "event_id": event.event_id, **body}
 
 
 def response_to_wire(response: Response) -> _Json:
@@ -74,21 +82,19 @@ def _status_details(response: Response) -> _Json | None:
 
 
 def _usage(usage: Usage) -> _Json:
-    input_tokens = usage.input_text_tokens + usage.input_audio_tokens
-    output_tokens = usage.output_text_tokens + usage.output_audio_tokens
     return {
-        "total_tokens": input_tokens + output_tokens,
-        "input_tokens": input_tokens,
-        "output_tokens": output_tokens,
+        "total_tokens": usage.total_tokens,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
         "input_token_details": {
             "text_tokens": usage.input_text_tokens,
             "audio_tokens": usage.input_audio_tokens,
-            "image_tokens": 0,
-            "cached_tokens": usage.cached_text_tokens + usage.cached_audio_tokens,
+            "image_tokens": usage.input_image_tokens,
+            "cached_tokens": usage.cached_text_tokens + usage.cached_audio_tokens + usage.cached_image_tokens,
             "cached_tokens_details": {
                 "text_tokens": usage.cached_text_tokens,
                 "audio_tokens": usage.cached_audio_tokens,
-                "image_tokens": 0,
+                "image_tokens": usage.cached_image_tokens,
             },
         },
         "output_token_details": {"text_tokens": usage.output_text_tokens, "audio_tokens": usage.output_audio_tokens},
@@ -97,6 +103,10 @@ def _usage(usage: Usage) -> _Json:
 
 def _content_part(part: ContentPart) -> _Json:
     return {"type": part.type, "transcript" if part.type == "audio" else "text": part.text}
+
+
+def _rate_limits(event: RateLimitsUpdated) -> _Json:
+    return {"rate_limits": [asdict(limit) for limit in event.rate_limits]}
 
 
 def _audio_delta(event: ResponseOutputAudioDelta) -> _Json:
@@ -124,13 +134,26 @@ def _retrieved(event: ConversationItemRetrieved) -> _Json:
     return {"item": item_to_wire(event.item, audio=True)}
 
 
+def _transcription_delta(event: InputAudioTranscriptionDelta) -> _Json:
+    return {"item_id": event.item_id, "content_index": event.content_index, "delta": event.delta, **_logprobs(event.logprobs)}
+
+
 def _transcription_completed(event: InputAudioTranscriptionCompleted) -> _Json:
     return {
         "item_id": event.item_id,
         "content_index": event.content_index,
         "transcript": event.transcript,
         "usage": {"type": "duration", "seconds": event.seconds},
+        **_logprobs(event.logprobs),
     }
+
+
+def _logprobs(logprobs: Sequence[TokenLogprob] | None) -> _Json:
+    return {} if logprobs is None else {"logprobs": [_logprob(each) for each in logprobs]}
+
+
+def _logprob(one: TokenLogprob) -> _Json:
+    return {"token": one.token, "bytes": list(one.token.encode(errors="replace")), "logprob": one.logprob}
 
 
 def _transcription_failed(event: InputAudioTranscriptionFailed) -> _Json:
@@ -141,7 +164,9 @@ def _transcription_failed(event: InputAudioTranscriptionFailed) -> _Json:
 _BODIES: Mapping[type[ServerEvent], Callable[[Any], _Json]] = MappingProxyType({
     ConversationItemRetrieved: _retrieved,
     ErrorEvent: _error,
+    RateLimitsUpdated: _rate_limits,
     InputAudioTranscriptionCompleted: _transcription_completed,
+    InputAudioTranscriptionDelta: _transcription_delta,
     InputAudioTranscriptionFailed: _transcription_failed,
     ResponseOutputAudioDelta: _audio_delta,
 })

@@ -8,10 +8,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from omni_realtime.protocol.base64_audio import decode_audio
+from omni_realtime.protocol.image_data import decode_image
 from omni_realtime.protocol.items import (
     Content,
     FunctionCall,
     FunctionCallOutput,
+    ImageDetail,
     InputAudio,
     InputImage,
     InputText,
@@ -44,8 +46,8 @@ class _Part(WireModel):
     text: str | None = None
     audio: str | None = None
     transcript: str | None = None
-    image_url: str | None = Field(default=None, pattern=r"^data:image/(png|jpeg);base64,")
-    detail: Literal["auto", "low", "high"] | None = None
+    image_url: str | None = None
+    detail: ImageDetail | None = None
 
 
 class _Message(_Item):
@@ -81,7 +83,8 @@ def _input_audio(part: _Part, param: str) -> Content:
 
 
 def _input_image(part: _Part, param: str) -> Content:
-    return InputImage(image_url=_given(part.image_url, f"{param}.image_url"), detail=part.detail or "auto")
+    image, media_type = decode_image(_given(part.image_url, f"{param}.image_url"), f"{param}.image_url")
+    return InputImage(image=image, media_type=media_type, detail=part.detail or "auto")
 
 
 def _output_text(part: _Part, param: str) -> Content:

@@ -6,11 +6,15 @@ from typing import Any
 
 import pybase64
 
+from omni_realtime.protocol.image_data import image_url
 from omni_realtime.protocol.items import Content, FunctionCall, FunctionCallOutput, InputAudio, InputImage, InputText, Item, OutputText
 
 
 def item_to_wire(item: Item, *, audio: bool = False) -> dict[str, Any]:
-    """Return the API's item; audio data goes with it only where ``audio`` asks for it, as ``conversation.item.retrieved`` does."""
+    """Return the API's item with the images that it holds.
+
+    Audio data goes with it only where ``audio`` asks for it, as in ``conversation.item.retrieved``.
+    """
     wire: dict[str, Any] = {"id": item.id} if item.id else {}
     wire |= {"object": "realtime.item", "status": item.status}
     match item:
@@ -28,7 +32,8 @@ def _content_to_wire(part: Content, *, audio: bool) -> dict[str, Any]:
         case OutputText():
             return {"type": "output_text", "text": part.text}
         case InputImage():
-            return {"type": "input_image", "image_url": part.image_url, "detail": part.detail}
+            url = {} if part.image is None else {"image_url": image_url(part.image, part.media_type)}
+            return {"type": "input_image", **url, "detail": part.detail}
     # Clients demand the transcript of user audio, null while it is unknown.
     wire: dict[str, Any] = {"type": "input_audio" if isinstance(part, InputAudio) else "output_audio", "transcript": part.transcript}
     if audio and part.audio is not None:

@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from omni_realtime.protocol.image_data import ImageMediaType
+
 ItemStatus: TypeAlias = Literal["completed", "incomplete", "in_progress"]
+ImageDetail: TypeAlias = Literal["auto", "low", "high"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +32,12 @@ class InputAudio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputImage:
-    """An image of a user message, as a data URI."""
+    """An image of a user message."""
 
-    image_url: str
-    detail: Literal["auto", "low", "high"] = "auto"
+    image: bytes | None = None
+    """The whole file."""
+    media_type: ImageMediaType = "image/png"
+    detail: ImageDetail = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

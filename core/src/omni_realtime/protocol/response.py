@@ -44,10 +44,27 @@ class Usage:
 
     input_text_tokens: int = 0
     input_audio_tokens: int = 0
+    input_image_tokens: int = 0
     cached_text_tokens: int = 0
     cached_audio_tokens: int = 0
+    cached_image_tokens: int = 0
     output_text_tokens: int = 0
     output_audio_tokens: int = 0
+
+    @property
+    def input_tokens(self) -> int:
+        """Tokens of the prompt, cached ones included."""
+        return self.input_text_tokens + self.input_audio_tokens + self.input_image_tokens
+
+    @property
+    def output_tokens(self) -> int:
+        """Tokens of the answer."""
+        return self.output_text_tokens + self.output_audio_tokens
+
+    @property
+    def total_tokens(self) -> int:
+        """Tokens of both."""
+        return self.input_tokens + self.output_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

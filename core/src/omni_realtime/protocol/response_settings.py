@@ -12,6 +12,7 @@ from omni_realtime.protocol.capabilities import AudioFormatType, Capabilities
 from omni_realtime.protocol.capability_check import check, check_item
 from omni_realtime.protocol.item_decode import decode_input_item
 from omni_realtime.protocol.items import Item, ItemReference
+from omni_realtime.protocol.prompts import instructions_of
 from omni_realtime.protocol.session_object import (
     AudioFormat,
     FunctionTool,
@@ -23,6 +24,7 @@ from omni_realtime.protocol.session_object import (
     SessionConfig,
     TokenLimit,
     ToolChoice,
+    Voice,
 )
 from omni_realtime.protocol.session_update import RESPONSE_SPELLINGS, refuse_beta_names, value_at
 from omni_realtime.protocol.validation import WireModel, validate
@@ -30,7 +32,7 @@ from omni_realtime.protocol.validation import WireModel, validate
 
 class _Output(WireModel):
     format: AudioFormat | None = None
-    voice: str | None = None
+    voice: Voice = None
 
 
 class _Audio(WireModel):
@@ -66,6 +68,7 @@ class ResponseSettings:
     output_modalities: tuple[Modality, ...]
     tools: tuple[FunctionTool, ...]
     tool_choice: ToolChoice
+    parallel_tool_calls: bool
     max_output_tokens: MaxOutputTokens
     output_format: AudioFormatType
     voice: str | None
@@ -86,14 +89,16 @@ def response_settings(config: SessionConfig, params: Mapping[str, Any], capabili
         return value_at(config, path) if value is None else value
 
     check(in_force, capabilities, "response")
+    instructions = config.instructions if given.prompt is None else instructions_of(given.prompt, capabilities.prompts, "response.prompt")
     voice = in_force("audio.output.voice")
     return ResponseSettings(
         conversation="none" if given.conversation == "none" else "auto",
         input=_items(given.input, capabilities),
-        instructions=in_force("instructions"),
+        instructions=instructions if given.instructions is None else given.instructions,
         output_modalities=in_force("output_modalities"),
         tools=in_force("tools"),
         tool_choice=in_force("tool_choice"),
+        parallel_tool_calls=in_force("parallel_tool_calls") is not False,
         max_output_tokens=in_force("max_output_tokens"),
         output_format=in_force("audio.output.format.type"),
         voice=voice if voice in capabilities.voices else config.audio.output.voice,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from omni_realtime.protocol.items import Item
 from omni_realtime.protocol.response import ContentPart, Response
 from omni_realtime.protocol.session_object import SessionConfig
+from omni_realtime.protocol.transcript import TokenLogprob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,23 +93,25 @@ class ConversationItemTruncated(ServerEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputAudioTranscriptionDelta(ServerEvent):
-    """A piece of what the user said."""
+    """A piece of what the user said, with its ``logprobs`` where the session includes them."""
 
     type: ClassVar[str] = "conversation.item.input_audio_transcription.delta"
     item_id: str
     content_index: int
     delta: str
+    logprobs: tuple[TokenLogprob, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputAudioTranscriptionCompleted(ServerEvent):
-    """What the user said in ``seconds`` of audio."""
+    """What the user said in ``seconds`` of audio, with its ``logprobs`` where the session includes them."""
 
     type: ClassVar[str] = "conversation.item.input_audio_transcription.completed"
     item_id: str
     content_index: int
     transcript: str
     seconds: float
+    logprobs: tuple[TokenLogprob, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +184,24 @@ class ResponseDone(ServerEvent):
 
     type: ClassVar[str] = "response.done"
     response: Response
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimit:
+    """One limit of a deployment; ``reset_seconds`` is how long it takes to be whole again."""
+
+    name: Literal["requests", "tokens"]
+    limit: int
+    remaining: int
+    reset_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimitsUpdated(ServerEvent):
+    """How the deployment's limits stand as a response begins."""
+
+    type: ClassVar[str] = "rate_limits.updated"
+    rate_limits: tuple[RateLimit, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

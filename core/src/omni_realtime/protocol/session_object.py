@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import Discriminator, Field, Tag
-from pydantic.functional_validators import PlainValidator
+from pydantic.functional_validators import BeforeValidator, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from omni_realtime.protocol.capabilities import AudioFormatType
@@ -17,7 +17,11 @@ Sequence: TypeAlias = Annotated[tuple[_T, ...], Field(strict=False)]
 """A JSON array, kept as a tuple."""
 
 Modality: TypeAlias = Literal["text", "audio"]
+SessionType: TypeAlias = Literal["realtime", "transcription"]
 MaxOutputTokens: TypeAlias = int | Literal["inf"]
+
+INCLUDE_LOGPROBS: Final = "item.input_audio_transcription.logprobs"
+"""What ``include`` names to get the log probabilities of transcripts."""
 
 MAX_PADDING_MS = 10_000
 """The longest ``prefix_padding_ms`` and ``silence_duration_ms``: it bounds the audio that a detector keeps."""
@@ -34,6 +38,13 @@ def _token_limit(value: object) -> MaxOutputTokens:
 def _is_object(value: object) -> str:
     return "~name" if isinstance(value, str) else "~object"
 
+
+def _voice_name(value: object) -> object:
+    return value["id"] if isinstance(value, dict) and value.keys() == {"id"} else value
+
+
+Voice: TypeAlias = Annotated[str | None, BeforeValidator(_voice_name)]
+"""A voice by its name; clients may send ``{"id": name}``."""
 
 TokenLimit: TypeAlias = Annotated[MaxOutputTokens, PlainValidator(_token_limit)]
 
@@ -100,6 +111,11 @@ class Transcription(WireModel):
     keywords: Sequence[str] | None = None
     delay: Literal["minimal", "low", "medium", "high", "xhigh"] | None = None
 
+    @property
+    def spoken(self) -> str | None:
+        """The one language that the user speaks, ``None`` for any; ``languages`` has one at most in every effective session."""
+        return self.language or next(iter(self.languages or ()), None)
+
 
 class NoiseReduction(WireModel):
     """Noise reduction before turn detection."""
@@ -121,7 +137,7 @@ class AudioOutput(WireModel):
     """How the model's audio comes; ``voice`` is ``None`` where the model has one nameless voice."""
 
     format: AudioFormat = Field(default_factory=PcmFormat)
-    voice: str | None = None
+    voice: Voice = None
     speed: float = Field(default=1.0, ge=0.25, le=1.5)
 
 
@@ -193,8 +209,8 @@ class Prompt(WireModel):
 class SessionConfig(WireModel):
     """The effective session: everything in force, nested as the API nests it."""
 
-    type: Literal["realtime"] = "realtime"
-    object: Literal["realtime.session"] = "realtime.session"
+    type: SessionType = "realtime"
+    object: Literal["realtime.session", "realtime.transcription_session"] = "realtime.session"
     id: str
     model: str
     expires_at: int
@@ -215,15 +231,25 @@ class SessionConfig(WireModel):
     max_output_tokens: TokenLimit = "inf"
     audio: SessionAudio = Field(default_factory=SessionAudio)
 
+    @property
+    def includes_logprobs(self) -> bool:
+        """Whether transcripts come with their log probabilities."""
+        return INCLUDE_LOGPROBS in (self.include or ())
+
 
 def to_wire(config: SessionConfig) -> dict[str, Any]:
     """Return the ``session`` object that clients get: everything in force, ``null`` where something is off."""
+    if config.type == "transcription":
+        heard = {"audio": {"input": _input_to_wire(config.audio.input)}}
+        return config.model_dump(mode="json", include={"type", "object", "id", "expires_at", "include"}) | heard
     wire = config.model_dump(mode="json", exclude={"parallel_tool_calls", "reasoning", "tools", "audio"})
     wire["tools"] = [_without_none(tool) for tool in config.tools]
     for name in ("parallel_tool_calls", "reasoning"):
         if (value := getattr(config, name)) is not None:
             wire[name] = _without_none(value) if isinstance(value, Reasoning) else value
     wire["audio"] = {"input": _input_to_wire(config.audio.input), "output": _without_none(config.audio.output)}
+    if config.prompt is not None:
+        wire["prompt"] = _without_none(config.prompt)
     if isinstance(config.tracing, Tracing):
         wire["tracing"] = _without_none(config.tracing)
     return wire

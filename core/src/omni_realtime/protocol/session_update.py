@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 from omni_realtime.protocol.capabilities import Capabilities
 from omni_realtime.protocol.capability_check import check
 from omni_realtime.protocol.errors import ProtocolError
+from omni_realtime.protocol.prompts import session_instructions
 from omni_realtime.protocol.session_object import (
     FORMATS,
     AudioInput,
@@ -17,7 +18,9 @@ from omni_realtime.protocol.session_object import (
     ServerVad,
     SessionAudio,
     SessionConfig,
+    SessionType,
 )
+from omni_realtime.protocol.transcription_session import as_transcription, refuse_other_fields, unanswered
 from omni_realtime.protocol.validation import WireModel, refuse_missing, refuse_unknown, refuse_value, shown, validate
 
 _Json: TypeAlias = Mapping[str, Any]
@@ -47,7 +50,11 @@ _MERGED = frozenset({"audio", "audio.input", "audio.output", "audio.input.transc
 OPENAI_MODELS = "gpt-"
 """How the API's own models begin: clients name one by default, so each stands for the model that the URL chose."""
 
-_FIXED = ("id", "object", "model", "expires_at")
+_OTHER_TYPE: Mapping[SessionType, str] = {
+    "realtime": "to transcribe alone, connect with `?intent=transcription` or with a client secret for a transcription session",
+    "transcription": "to have responses, connect without `intent` and without a client secret for a transcription session",
+}
+_FIXED = ("type", "id", "object", "model", "expires_at")
 
 RESPONSE_SPELLINGS = {
     "modalities": "output_modalities",
@@ -64,6 +71,7 @@ _SESSION_SPELLINGS = RESPONSE_SPELLINGS | {
     "input_audio_noise_reduction": "audio.input.noise_reduction",
     "turn_detection": "audio.input.turn_detection",
 }
+_INPUT_SPELLINGS = {name: spelling for name, spelling in _SESSION_SPELLINGS.items() if spelling.startswith("audio.input.")}
 _DETECTORS: dict[object, type[ServerVad | SemanticVad]] = {"server_vad": ServerVad, "semantic_vad": SemanticVad}
 
 
@@ -90,6 +98,22 @@ def default_session(
     return _apply(base, defaults, capabilities, base)
 
 
+def open_session(default: SessionConfig, opening: Mapping[str, Any], capabilities: Capabilities) -> tuple[SessionConfig, SessionConfig]:
+    """Return what ``null`` brings back in a session, and the session at its start.
+
+    Args:
+        default: the deployment's session.
+        opening: a partial session object; its ``type`` chooses the kind of session, ``realtime`` if it has none.
+        capabilities: what is served.
+
+    Raises:
+        ProtocolError: ``opening`` is malformed or asks for what is not served.
+    """
+    if opening.get("type") == "transcription":
+        default = as_transcription(default, capabilities)
+    return default, _apply(default, opening, capabilities, default)
+
+
 def update_session(
     config: SessionConfig, patch: Mapping[str, Any], capabilities: Capabilities, *, default: SessionConfig, voice_locked: bool
 ) -> SessionConfig:
@@ -101,8 +125,11 @@ def update_session(
     Raises:
         ProtocolError: the patch is malformed, or what it asks for is not served or not allowed now.
     """
-    if patch.get("type") is None:
+    kind = patch.get("type")
+    if kind is None:
         refuse_missing("session.type")
+    if kind != config.type and kind in list(_OTHER_TYPE):  # a list: the client's value may have no hash
+        refuse_value("session.type", f"it is '{config.type}' for the whole session; {_OTHER_TYPE[config.type]}.")
     updated = _apply(config, patch, capabilities, default)
     if voice_locked and updated.audio.output.voice != config.audio.output.voice:
         raise ProtocolError(
@@ -133,14 +160,20 @@ def value_at(root: object, path: str) -> Any:
 
 
 def _apply(config: SessionConfig, patch: Mapping[str, Any], capabilities: Capabilities, default: SessionConfig) -> SessionConfig:
-    refuse_beta_names(patch, _SESSION_SPELLINGS, "session")
+    transcribes = config.type == "transcription"
+    refuse_beta_names(patch, _INPUT_SPELLINGS if transcribes else _SESSION_SPELLINGS, "session")
+    if transcribes:
+        refuse_other_fields(patch)
     merged = validate(SessionConfig, _merge(config.model_dump(), patch, default.model_dump(), ""), "session")
     if merged.model.startswith(OPENAI_MODELS):
         merged = _with(merged, model=config.model)
     for name in _FIXED:
         if getattr(merged, name) != (fixed := getattr(config, name)):
             refuse_value(f"session.{name}", f"it is {shown(fixed)} for the whole session.")
+    if transcribes:
+        merged = unanswered(merged, patch)
     check(partial(value_at, merged), capabilities, "session")
+    merged = _with(merged, instructions=session_instructions(merged, patch, capabilities, before=config, default=default))
     return _without_aliases(merged, capabilities, default)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from omni_realtime.session.effects import CancelGeneration, Close, Count, Effect, Generate, Score, Send, Transcribe
+from omni_realtime.session.effects import CancelGeneration, Close, Count, Effect, Generate, Score, ScoreTurn, Send, Transcribe
+from omni_realtime.session.rate_limits import RateLimiter
 from omni_realtime.session.session import Session
 from omni_realtime.session.settings import SessionLimits, SessionSettings
 
@@ -12,7 +13,9 @@ __all__ = [
     "Count",
     "Effect",
     "Generate",
+    "RateLimiter",
     "Score",
+    "ScoreTurn",
     "Send",
     "Session",
     "SessionLimits",

@@ -30,8 +30,12 @@ class Context:
     def __init__(self, settings: SessionSettings, conversation: Conversation) -> None:
         self._conversation = conversation
         self._window = settings.context_window
-        self._audio_parts = settings.capabilities.audio_parts
-        self._ledger = TokenLedger(audio_rate=settings.input_rate, audio_tokens_per_second=settings.capabilities.audio_tokens_per_second)
+        self._capabilities = settings.capabilities
+        self._ledger = TokenLedger(
+            audio_rate=settings.input_rate,
+            audio_tokens_per_second=settings.capabilities.audio_tokens_per_second,
+            image_tokens=settings.capabilities.image_tokens,
+        )
         self._left_out: frozenset[str] = frozenset()
 
     @property
@@ -47,7 +51,8 @@ class Context:
         """
         if self._window is None or not prompt.from_conversation:
             return Plan(prompt.entries)
-        budget = budget_of(config, settings, window=self._window, audio_parts=self._audio_parts)
+        served = self._capabilities
+        budget = budget_of(config, settings, window=self._window, audio_parts=served.audio_parts, image_parts=served.image_parts)
         return plan(prompt.entries, prompt.base, self._ledger, budget, counted=counted)
 
     def learn(self, prompt: Prompt, tokens: int) -> None:
@@ -63,7 +68,7 @@ class Context:
 
     def told(self, prompt: Prompt, usage: Usage, answer: Sequence[str]) -> None:
         """Take what the engine tells of a prompt's length, and of the items that are its answer so far."""
-        if tokens := usage.input_text_tokens + usage.input_audio_tokens:
+        if tokens := usage.input_tokens:
             self.learn(prompt, tokens)
         for item_id in answer if usage.output_text_tokens else ():
             self._ledger.told(item_id, usage.output_text_tokens)

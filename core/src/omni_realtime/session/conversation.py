@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from omni_realtime.chat import Samples
+from omni_realtime.chat import ImagePart, Samples
 from omni_realtime.protocol import FunctionCall, FunctionCallOutput, InputAudio, InputText, Item, Message, OutputText
 from omni_realtime.session.speech import Body, Speech
 
@@ -29,9 +29,11 @@ class Entry:
     body: Body | None = None
     audio: Mapping[int, UserAudio] = field(default_factory=dict)
     """A user message's audio by content index."""
+    images: Mapping[int, ImagePart] = field(default_factory=dict)
+    """A user message's images by content index."""
 
     def snapshot(self) -> Item:
-        """The item as it stands, without audio data."""
+        """The item as it stands, without audio and images."""
         if self.body is not None and isinstance(self.item, Message):
             return replace(self.item, content=self.body.content(audio=False))
         return self.item
@@ -43,12 +45,14 @@ class Entry:
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes of audio in memory."""
-        return sum(part.samples.nbytes for part in self.audio.values()) + (self.speech.kept_bytes if self.speech else 0)
+        """Bytes of audio and images in memory."""
+        heard, seen = sum(part.samples.nbytes for part in self.audio.values()), sum(len(part.data) for part in self.images.values())
+        return heard + seen + (self.speech.kept_bytes if self.speech else 0)
 
-    def forget_audio(self) -> None:
-        """Let the audio go; the text stays."""
+    def forget_media(self) -> None:
+        """Let audio and images go; the text stays."""
         self.audio = {}
+        self.images = {}
         if self.speech:
             self.speech.forget_audio()
 
@@ -63,7 +67,7 @@ class Conversation:
     """Items by id and in order."""
 
     def __init__(self, conversation_id: str, *, audio_bytes: int) -> None:
-        """Begin empty; beyond ``audio_bytes`` the oldest items lose their audio."""
+        """Begin empty; beyond ``audio_bytes`` the oldest items lose their audio and images."""
         self.id = conversation_id
         self._audio_bytes = audio_bytes
         self._entries: dict[str, Entry] = {}
@@ -125,7 +129,7 @@ class Conversation:
         self._kept_bytes -= self._audio.pop(item_id, 0)
 
     def weigh(self, entry: Entry) -> None:
-        """Take note of an entry's audio, then let the oldest audio go until all is within the bound; the newest stays."""
+        """Take note of an entry's audio and images, then let the oldest go until all are within the bound; the newest stay."""
         item_id, kept = entry.item.id, entry.kept_bytes
         self._kept_bytes += kept - self._audio.get(item_id, 0)
         if kept:
@@ -135,7 +139,7 @@ class Conversation:
         while self._kept_bytes > self._audio_bytes and len(self._audio) > 1:
             oldest = next(iter(self._audio))
             self._kept_bytes -= self._audio.pop(oldest)
-            self._entries[oldest].forget_audio()
+            self._entries[oldest].forget_media()
 
     def call(self, call_id: str) -> Entry | None:
         """The function call with this id."""

@@ -58,6 +58,19 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ScoreTurn:
+    """Score whether a turn is complete; answered by ``Session.turn_scored``, and with 0 where the scorer fails or is late.
+
+    The session follows the detector no further until the answer has come. Of an older pause it needs none any more.
+    """
+
+    pause: int
+    """Numbers the pauses that are scored."""
+    samples: Samples
+    """The turn up to now with its pause, at the scorer's rate, and at most what the scorer can judge by."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Transcribe:
     """Write down a user item's audio; answered by ``Session.transcribed`` or ``transcription_failed``."""
 
@@ -67,6 +80,7 @@ class Transcribe:
     rate: int
     language: str | None
     prompt: str | None
+    logprobs: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +91,4 @@ class Close:
     reason: str
 
 
-Effect: TypeAlias = Send | Generate | Count | CancelGeneration | Score | Transcribe | Close
+Effect: TypeAlias = Send | Generate | Count | CancelGeneration | Score | ScoreTurn | Transcribe | Close

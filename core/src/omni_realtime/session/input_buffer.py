@@ -100,6 +100,18 @@ class InputBuffer:
         self.start = end
         return taken
 
+    def copy(self, start: int, end: int) -> Samples:
+        """Return the audio between two positions, and keep it."""
+        first, last = self._index(start), self._index(end)
+        begin = self._head + self._samples
+        copied: deque[Samples] = deque()
+        for chunk in reversed(self._chunks):
+            if begin <= first:
+                break
+            begin -= len(chunk)
+            copied.appendleft(chunk[max(first - begin, 0) : max(last - begin, 0)])
+        return np.concatenate(copied) if copied else np.empty(0, np.float32)
+
     def take_all(self) -> Samples:
         """Return everything, the resampler's tail included."""
         self._keep(self._to_model.flush())

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+import orjson
+
 from omni_realtime.audio import AudioFormat, resample
+from omni_realtime.chat import ImagePart
 from omni_realtime.protocol import (
     Capabilities,
+    Content,
     ConversationItemCreate,
     ConversationItemDelete,
     ConversationItemRetrieve,
@@ -15,19 +20,27 @@ from omni_realtime.protocol import (
     FunctionCall,
     FunctionCallOutput,
     InputAudio,
+    InputImage,
     Item,
     Message,
+    OutputAudio,
     ProtocolError,
     check_item,
+    item_to_wire,
 )
 from omni_realtime.protocol import server_events as events
 from omni_realtime.session.conversation import Conversation, Entry, UserAudio
 from omni_realtime.session.ids import Ids
 from omni_realtime.session.outbox import Outbox
 from omni_realtime.session.settings import SessionSettings
+from omni_realtime.session.speech import Speech
 
+FRAME_BYTES: Final = 1024 * 1024
+"""A frame of this size ends the connection of common clients."""
+ENVELOPE_BYTES: Final = 1024
+"""What an event with an item holds beside the item."""
 RETRIEVED_AUDIO_BYTES: Final = 720 * 1024
-"""The most audio in a retrieved item; more would make a frame of 1 MiB, at which common clients close the connection."""
+"""The most audio and images in an event with an item; more would make a frame of 1 MiB, at which common clients close the connection."""
 
 
 class Items:
@@ -63,7 +76,7 @@ class Items:
     def add(self, entry: Entry, after: str | None = None) -> None:
         """Put an entry into the conversation, and say so."""
         self._conversation.insert(entry, after)
-        item, previous = entry.snapshot(), self._conversation.predecessor(entry.item.id)
+        item, previous = _with_images(entry.snapshot(), entry.images), self._conversation.predecessor(entry.item.id)
         self._outbox.send(events.ConversationItemAdded, item=item, previous_item_id=previous)
         self._outbox.send(events.ConversationItemDone, item=item, previous_item_id=previous)
 
@@ -78,14 +91,15 @@ class Items:
         if not item.id:
             item = replace(item, id=self._ids.new("item"))
         audio: dict[int, UserAudio] = {}
+        images: dict[int, ImagePart] = {}
         if isinstance(item, Message):
             for index, part in enumerate(item.content):
                 if isinstance(part, InputAudio) and part.audio is not None:
                     audio[index] = self._user_audio(part.audio, audio_format, f"{param}.content.{index}.audio")
-            item = replace(
-                item, content=tuple(replace(part, audio=None) if isinstance(part, InputAudio) else part for part in item.content)
-            )
-        return Entry(item, audio=audio)
+                elif isinstance(part, InputImage) and part.image is not None:
+                    images[index] = self._image(part.image, part)
+            item = replace(item, content=tuple(map(_emptied, item.content)))
+        return Entry(item, audio=audio, images=images)
 
     def delete(self, event: ConversationItemDelete) -> None:
         """Take an item out of the conversation."""
@@ -93,10 +107,17 @@ class Items:
         self._conversation.delete(event.item_id)
         self._outbox.send(events.ConversationItemDeleted, item_id=event.item_id)
 
-    def retrieve(self, event: ConversationItemRetrieve, audio_format: AudioFormat) -> None:
-        """Send an item with its audio, the user's in ``audio_format``; audio beyond the bound is left out."""
+    def retrieve(self, event: ConversationItemRetrieve, input_format: AudioFormat, output_format: AudioFormat) -> None:
+        """Send an item with its images and its audio, the user's in ``input_format`` and the assistant's in ``output_format``.
+
+        What is beyond the bound is left out.
+        """
         entry = self._find(event.item_id, "retriev", "item_retrieve_invalid_item_id")
-        self._outbox.send(events.ConversationItemRetrieved, item=self._with_audio(entry, audio_format))
+        if entry.speech is not None:
+            item = _with_speech(entry.snapshot(), entry.speech, output_format)
+        else:
+            item = self._with_audio(entry, input_format)
+        self._outbox.send(events.ConversationItemRetrieved, item=item)
 
     def truncate(self, event: ConversationItemTruncate) -> None:
         """Cut an assistant's speech, finished or not, to what was heard."""
@@ -162,14 +183,14 @@ class Items:
             raise ProtocolError(f"Invalid '{param}': {error}", code="invalid_value", param=param) from None
         return UserAudio(self._ids.new("audio"), resample(samples, audio_format.rate, self._rate))
 
+    def _image(self, image: bytes, part: InputImage) -> ImagePart:
+        return ImagePart(data=image, media_type=part.media_type, key=self._ids.new("image"), detail=part.detail)
+
     def _with_audio(self, entry: Entry, audio_format: AudioFormat) -> Item:
         item = entry.snapshot()
         if not isinstance(item, Message):
             return item
-        if entry.speech is not None:
-            fits = entry.speech.kept_bytes <= RETRIEVED_AUDIO_BYTES
-            return replace(item, content=entry.speech.content(audio=fits))
-        left = RETRIEVED_AUDIO_BYTES
+        left = _room(item)
         content = list(item.content)
         for index, audio in entry.audio.items():
             part = content[index]
@@ -177,4 +198,46 @@ class Items:
             if isinstance(part, InputAudio) and size <= left:
                 left -= size
                 content[index] = replace(part, audio=audio_format.encode(resample(audio.samples, self._rate, audio_format.rate)))
-        return replace(item, content=tuple(content))
+        return _with_images(replace(item, content=tuple(content)), entry.images, left)
+
+
+def _room(item: Item) -> int:
+    """How many bytes of audio and images an event may hold beside the item's text."""
+    text = len(orjson.dumps(item_to_wire(item)))
+    return min(RETRIEVED_AUDIO_BYTES, (FRAME_BYTES - ENVELOPE_BYTES - text) * 3 // 4)
+
+
+def _with_speech(item: Item, speech: Speech, audio_format: AudioFormat) -> Item:
+    """The assistant's item with its speech, if that was kept and fits."""
+    size = -(-speech.samples * audio_format.rate // speech.format.rate) * audio_format.bytes_per_sample
+    (part,) = speech.content(audio=size <= _room(item))
+    if not isinstance(item, Message) or not isinstance(part, OutputAudio):
+        return item
+    if part.audio is not None and speech.format is not audio_format:
+        samples = resample(speech.format.decode(part.audio), speech.format.rate, audio_format.rate)
+        part = replace(part, audio=audio_format.encode(samples))
+    return replace(item, content=(part,))
+
+
+def _emptied(part: Content) -> Content:
+    """The part without its data, which the entry holds beside it."""
+    match part:
+        case InputAudio():
+            return replace(part, audio=None)
+        case InputImage():
+            return replace(part, image=None)
+    return part
+
+
+def _with_images(item: Item, images: Mapping[int, ImagePart], left: int | None = None) -> Item:
+    """The item with those of its images that fit into so many bytes, by default into what its text leaves."""
+    if not images or not isinstance(item, Message):
+        return item
+    left = _room(item) if left is None else left
+    content = list(item.content)
+    for index, image in images.items():
+        part = content[index]
+        if isinstance(part, InputImage) and len(image.data) <= left:
+            left -= len(image.data)
+            content[index] = replace(part, image=image.data)
+    return replace(item, content=tuple(content))

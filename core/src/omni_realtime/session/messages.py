@@ -63,6 +63,7 @@ def _content(message: Message, entry: Entry, rate: int) -> tuple[ContentPart, ..
         elif isinstance(part, OutputAudio):
             text = part.transcript
         else:
+            parts += [image] if (image := entry.images.get(index)) else []
             continue
         if text:
             parts.append(TextPart(text=text))

@@ -18,6 +18,7 @@ from omni_realtime.protocol import (
     StatusDetails,
     StatusReason,
     Usage,
+    whole_characters,
 )
 from omni_realtime.protocol import server_events as events
 from omni_realtime.session.output_items import CallWriter, ItemWriter, Place, SpeechWriter, TextWriter
@@ -48,7 +49,7 @@ class ResponseBuilder:
         self._open: ItemWriter | None = None
         self._call_index: int | None = None
         self._rate = 0
-        self._usage = Usage()
+        self.usage = Usage()
         place.outbox.send(events.ResponseCreated, response=self._resource("in_progress"))
 
     @property
@@ -69,11 +70,11 @@ class ResponseBuilder:
         """
         self._check(delta)
         if delta.usage is not None:
-            self._usage = delta.usage
+            self.usage = delta.usage
         if delta.text:
-            self._message().text(delta.text)
+            self._message().text(whole_characters(delta.text))
         if delta.audio is not None and len(delta.audio):
-            self._speech().audio(delta.audio, delta.rate, delta.spoken)
+            self._speech().audio(delta.audio, delta.rate, whole_characters(delta.spoken))
         if delta.tool_call is not None:
             self._call(delta.tool_call)
         if delta.finish_reason == "error":
@@ -100,7 +101,7 @@ class ResponseBuilder:
                 raise ContractError(f"its audio came at {delta.rate} Hz after {self._rate} Hz; one rate above 0 holds for a generation")
             self._rate = delta.rate
         call = delta.tool_call
-        if call is not None and not self._goes_on(call) and not call.name:
+        if call is not None and not self._goes_on(call) and not call.name and not self._is_surplus(call):
             raise ContractError(f"the first piece of tool call {call.index} has no name, or something else came between its pieces")
         if delta.finish_reason is not None and delta.finish_reason != "error" and delta.finish_reason not in _OUTCOMES:
             raise ContractError(f"{delta.finish_reason!r} is no finish reason")
@@ -125,15 +126,23 @@ class ResponseBuilder:
     def _goes_on(self, piece: ToolCallDelta) -> bool:
         return isinstance(self._open, CallWriter) and piece.index == self._call_index
 
+    def _is_surplus(self, piece: ToolCallDelta) -> bool:
+        """Whether the client wants one call at most, and has it."""
+        has_call = any(isinstance(writer, CallWriter) for writer in self._writers)
+        return has_call and not self._settings.parallel_tool_calls and not self._goes_on(piece)
+
     def _call(self, piece: ToolCallDelta) -> None:
+        if self._is_surplus(piece):
+            self._close("completed")
+            return
         writer = self._open
         if not isinstance(writer, CallWriter) or not self._goes_on(piece):
             self._close("completed")
-            writer = CallWriter(self._place, len(self._writers), name=piece.name or "", call_id=piece.call_id)
+            writer = CallWriter(self._place, len(self._writers), name=whole_characters(piece.name or ""), call_id=piece.call_id)
             self._begin(writer)
             self._call_index = piece.index
         if piece.arguments:
-            writer.arguments(piece.arguments)
+            writer.arguments(whole_characters(piece.arguments))
 
     def _begin(self, writer: ItemWriter) -> None:
         self._writers.append(writer)
@@ -151,7 +160,7 @@ class ResponseBuilder:
     def _finish(self, status: ResponseStatus, details: StatusDetails | None) -> None:
         self._close("completed" if status == "completed" else "incomplete", flush=status != "cancelled")
         self.done = True
-        response = replace(self._resource(status), status_details=details, output=self._output(), usage=self._usage)
+        response = replace(self._resource(status), status_details=details, output=self._output(), usage=self.usage)
         self._place.outbox.send(events.ResponseDone, response=response)
 
     def _output(self) -> tuple[Item, ...]:

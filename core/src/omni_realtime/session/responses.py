@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from omni_realtime.audio import FORMATS
 from omni_realtime.chat import ChatDelta, NamedTool, Tool, ToolChoice, Turn
@@ -20,6 +20,7 @@ from omni_realtime.protocol import (
     StatusReason,
     response_settings,
 )
+from omni_realtime.protocol.server_events import RateLimitsUpdated
 from omni_realtime.session.context import Context, Prompt
 from omni_realtime.session.conversation import Conversation, Entry
 from omni_realtime.session.effects import CancelGeneration, Count, Generate
@@ -32,6 +33,8 @@ from omni_realtime.session.response_builder import ContractError, ResponseBuilde
 from omni_realtime.session.settings import SessionSettings
 from omni_realtime.session.token_ledger import base_of
 from omni_realtime.session.truncation import Plan
+
+RATE_LIMITED: Final = "rate_limit_exceeded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,13 @@ class _Replacement:
 class Responses:
     """Running responses by id."""
 
-    def __init__(self, settings: SessionSettings, conversation: Conversation, items: Items, ids: Ids, outbox: Outbox) -> None:
+    def __init__(
+        self, settings: SessionSettings, conversation: Conversation, items: Items, ids: Ids, outbox: Outbox, clock: Callable[[], float]
+    ) -> None:
+        """Begin with none; ``clock`` gives the session's time in monotonic seconds."""
         self._settings = settings
+        self._rate_limiter = settings.rate_limiter
+        self._clock = clock
         self._conversation = conversation
         self._items = items
         self._ids = ids
@@ -83,8 +91,10 @@ class Responses:
         """All that run."""
         return tuple(self._running)
 
-    def create(self, config: SessionConfig, params: Mapping[str, Any], event_id: str | None = None) -> None:
+    def create(self, config: SessionConfig, params: Mapping[str, Any], event_id: str | None = None) -> Ended | None:
         """Start a response that a client asks for, or check whether it can take the place of the running one.
+
+        Beyond the deployment's rate limits a response is announced and fails.
 
         Raises:
             ProtocolError: it is refused, and nothing has changed.
@@ -93,25 +103,24 @@ class Responses:
         self._check_voice(draft)
         in_conversation = draft.settings.conversation == "auto"
         if in_conversation and self.active_id and self._settings.on_active_response == "replace" and not self._replacements:
+            self._check_rate()
             self.context.plan(draft.prompt, config, draft.settings)
             count_id = self._ids.new("check")
             self._replacements[count_id] = _Replacement(draft, params, event_id)
             self._outbox.add(Count(count_id, self._turn(draft.settings, draft.prompt)))
-            return
+            return None
         self._check_running(in_conversation=in_conversation)
         plan = self.context.plan(draft.prompt, config, draft.settings)
-        self._submit(self._begin(draft.settings), draft, plan)
+        return self._start(draft, plan)
 
     def answer(self, config: SessionConfig) -> Ended | None:
         """Start a response that nobody asked for, to the user's turn; if it cannot be served, it is announced and fails."""
         draft = self._draft(config, {})
-        response_id = self._begin(draft.settings)
         try:
             plan = self.context.plan(draft.prompt, config, draft.settings)
         except ProtocolError as error:
-            return self.fail(response_id, _refused(error))
-        self._submit(response_id, draft, plan)
-        return None
+            return self.fail(self._begin(draft.settings), _refused(error))
+        return self._start(draft, plan)
 
     def counted(self, count_id: str, tokens: int) -> Ended | None:
         """Take the length of a prompt, and go on with the response that waits for it.
@@ -200,6 +209,8 @@ class Responses:
         if not builder.done:
             return None
         del self._running[response_id]
+        if self._rate_limiter is not None:
+            self._rate_limiter.spend(builder.usage.total_tokens, self._clock())
         self._drafts.pop(response_id, None)
         self._submitted.pop(response_id, None)
         if not in_conversation:
@@ -230,6 +241,12 @@ class Responses:
                 param="response.audio.output.voice",
             )
 
+    def _check_rate(self) -> None:
+        """Refuse what would replace the running response and then fail."""
+        refusal = self._rate_limiter and self._rate_limiter.refusal(self._clock())
+        if refusal:
+            raise ProtocolError(refusal, code=RATE_LIMITED, type=RATE_LIMITED)
+
     def _replace(self, replacement: _Replacement, tokens: int) -> Ended | None:
         """Cancel the running response and start another, from the history that the first one leaves.
 
@@ -241,14 +258,14 @@ class Responses:
         try:
             draft = self._draft(counted.config, replacement.params)
             self._check_voice(draft)
+            self._check_rate()
             same = draft.prompt.entries == counted.prompt.entries
             plan = self.context.plan(draft.prompt, draft.config, draft.settings, counted=same)
         except ProtocolError as error:
             error.event_id = replacement.event_id
             raise
         ended = self.cancel(self.active_id, "client_cancelled") if self.active_id else None
-        self._submit(self._begin(draft.settings), draft, plan)
-        return ended
+        return self._start(draft, plan) or ended
 
     def _draft(self, config: SessionConfig, params: Mapping[str, Any]) -> _Draft:
         settings = response_settings(config, params, self._settings.capabilities)
@@ -256,6 +273,19 @@ class Responses:
         base = base_of(Turn(messages=(), instructions=settings.instructions, tools=_tools(settings)))
         unfinished = frozenset(entry.item.id for entry in entries if entry.item.status == "in_progress")
         return _Draft(config, settings, Prompt(entries, base, from_conversation=settings.input is None, unfinished=unfinished))
+
+    def _start(self, draft: _Draft, plan: Plan) -> Ended | None:
+        response_id = self._begin(draft.settings)
+        if self._rate_limiter is not None:
+            now = self._clock()
+            refusal = self._rate_limiter.refusal(now)
+            if refusal is None:
+                self._rate_limiter.start(now)
+            self._outbox.send(RateLimitsUpdated, rate_limits=self._rate_limiter.told(now))
+            if refusal is not None:
+                return self.fail(response_id, ResponseError(type=RATE_LIMITED, code=RATE_LIMITED, message=refusal))
+        self._submit(response_id, draft, plan)
+        return None
 
     def _begin(self, settings: ResponseSettings) -> str:
         response_id = self._ids.new("resp")

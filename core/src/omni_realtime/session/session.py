@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from omni_realtime.audio import FORMATS, AudioFormat
@@ -22,17 +23,21 @@ from omni_realtime.protocol import (
     ResponseCancel,
     ResponseCreate,
     ResponseError,
+    SemanticVad,
     ServerVad,
-    SessionConfig,
     SessionUpdate,
+    Transcript,
     default_session,
+    open_session,
+    refuse_other_events,
     update_session,
+    whole_characters,
 )
 from omni_realtime.protocol import server_events as events
 from omni_realtime.session.conversation import Conversation, Entry, UserAudio
-from omni_realtime.session.effects import Close, Effect, Transcribe
+from omni_realtime.session.effects import Close, Effect, ScoreTurn, Transcribe
 from omni_realtime.session.ids import Ids
-from omni_realtime.session.intake import Intake, SpeechStarted
+from omni_realtime.session.intake import Intake, SpeechStarted, SpeechStopped, TurnChange
 from omni_realtime.session.items import Items
 from omni_realtime.session.outbox import Outbox
 from omni_realtime.session.responses import Ended, Responses
@@ -46,7 +51,9 @@ class Session:
     No method raises on what a client, an engine or a detector says. After a ``Close`` nothing has an effect any more.
     """
 
-    def __init__(self, settings: SessionSettings, *, token: str, now: float, epoch_now: int) -> None:
+    def __init__(
+        self, settings: SessionSettings, *, token: str, now: float, epoch_now: int, opening: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
         """Begin a session.
 
         Args:
@@ -54,9 +61,10 @@ class Session:
             token: random hex digits, 12 or so, that make this session's ids unique.
             now: monotonic seconds.
             epoch_now: Unix seconds, from which ``expires_at`` counts.
+            opening: a partial session object, laid over the deployment's defaults; its ``type`` chooses the kind of session.
 
         Raises:
-            ProtocolError: the deployment's session defaults are not what it can serve.
+            ProtocolError: the deployment's session defaults, or ``opening``, are not what it can serve.
         """
         limits = settings.limits
         self.id = f"sess_{token}"
@@ -64,17 +72,17 @@ class Session:
         self._conversation = Conversation(f"conv_{token}", audio_bytes=limits.conversation_audio_bytes)
         self._ids = Ids(token, taken=self._conversation)
         self._outbox = Outbox(self._ids)
-        self._default = default_session(
+        default = default_session(
             session_id=self.id,
             model=settings.model,
             capabilities=settings.capabilities,
             defaults=settings.defaults,
             expires_at=epoch_now + limits.duration_s,
         )
-        self.config: SessionConfig = self._default
+        self._default, self.config = open_session(default, opening, settings.capabilities)
         self._intake = Intake(settings, self.config, self._ids)
         self._items = Items(settings, self._conversation, self._ids, self._outbox)
-        self._responses = Responses(settings, self._conversation, self._items, self._ids, self._outbox)
+        self._responses = Responses(settings, self._conversation, self._items, self._ids, self._outbox, lambda: self._now)
         self._now = now
         self._expires = now + limits.duration_s
         self._played: float | None = None
@@ -87,6 +95,11 @@ class Session:
             return None
         idle = self._idle_deadline
         return self._expires if idle is None else min(idle, self._expires)
+
+    @property
+    def conversation_id(self) -> str:
+        """The id of the conversation."""
+        return self._conversation.id
 
     @property
     def active_responses(self) -> tuple[str, ...]:
@@ -105,6 +118,8 @@ class Session:
         if self._closed:
             return []
         try:
+            if self.config.type == "transcription":
+                refuse_other_events(event)
             self._handlers[type(event)](self, event)
         except ProtocolError as error:
             self._outbox.drain()
@@ -160,24 +175,29 @@ class Session:
         self._now = now
         if self._closed:
             return []
-        for change in self._intake.scored(epoch, probabilities):
-            if isinstance(change, SpeechStarted):
-                self._speech_started(change)
-            else:
-                self._outbox.send(events.InputAudioBufferSpeechStopped, item_id=change.item_id, audio_end_ms=change.end_ms)
-                self._commit(change.item_id, change.samples)
-                self._respond_to_turn()
-        return self._outbox.drain()
+        return self._take_turns(self._intake.scored(epoch, probabilities))
 
-    def transcribed(self, item_id: str, transcript: str, now: float) -> list[Effect]:
+    def turn_scored(self, pause: int, probability: float, now: float) -> list[Effect]:
+        """Take the probability that the turn of a ``ScoreTurn`` is complete."""
+        self._now = now
+        if self._closed:
+            return []
+        return self._take_turns(self._intake.turn_scored(pause, probability))
+
+    def transcribed(self, item_id: str, transcript: Transcript, now: float) -> list[Effect]:
         """Take what a user item says; of an item that is gone, nothing."""
         self._now = now
         entry = self._conversation.get(item_id)
         if self._closed or entry is None:
             return []
         seconds = sum(len(part.samples) for part in entry.audio.values()) / self._settings.input_rate
-        entry.transcribe(transcript)
-        self._outbox.send(events.InputAudioTranscriptionCompleted, item_id=item_id, content_index=0, transcript=transcript, seconds=seconds)
+        entry.transcribe(whole_characters(transcript.text))
+        told: dict[str, Any] = {"item_id": item_id, "content_index": 0}
+        if self.config.includes_logprobs:
+            told["logprobs"] = transcript.logprobs
+        if transcript.text:
+            self._outbox.send(events.InputAudioTranscriptionDelta, delta=transcript.text, **told)
+        self._outbox.send(events.InputAudioTranscriptionCompleted, transcript=transcript.text, seconds=seconds, **told)
         return self._outbox.drain()
 
     def transcription_failed(self, item_id: str, code: str, message: str, now: float) -> list[Effect]:
@@ -247,14 +267,14 @@ class Session:
         self._items.delete(event)
 
     def _retrieve_item(self, event: ConversationItemRetrieve) -> None:
-        self._items.retrieve(event, self._input_format)
+        self._items.retrieve(event, self._input_format, FORMATS[self.config.audio.output.format.type])
 
     def _truncate_item(self, event: ConversationItemTruncate) -> None:
         self._items.truncate(event)
         self._responses.context.shrunk(event.item_id)
 
     def _create_response(self, event: ResponseCreate) -> None:
-        self._responses.create(self.config, event.response, event.event_id)
+        self._ended(self._responses.create(self.config, event.response, event.event_id))
 
     def _cancel_response(self, event: ResponseCancel) -> None:
         self._ended(self._responses.cancel(self._responses.running(event.response_id), "client_cancelled"))
@@ -277,14 +297,13 @@ class Session:
         return FORMATS[self.config.audio.input.format.type]
 
     @property
-    def _vad(self) -> ServerVad | None:
-        turn_detection = self.config.audio.input.turn_detection
-        return turn_detection if isinstance(turn_detection, ServerVad) else None
+    def _vad(self) -> ServerVad | SemanticVad | None:
+        return self.config.audio.input.turn_detection
 
     @property
     def _idle_ms(self) -> int:
         """How long the user may be silent; 0 for ever."""
-        return (self._vad and self._vad.idle_timeout_ms) or 0
+        return (isinstance(self._vad, ServerVad) and self._vad.idle_timeout_ms) or 0
 
     @property
     def _idle_deadline(self) -> float | None:
@@ -292,6 +311,19 @@ class Session:
         if not self._idle_ms or self._played is None or self._intake.announced_id or self._responses.active_id:
             return None
         return self._played + self._idle_ms / 1000
+
+    def _take_turns(self, changes: Iterable[TurnChange]) -> list[Effect]:
+        for change in changes:
+            match change:
+                case SpeechStarted():
+                    self._speech_started(change)
+                case SpeechStopped():
+                    self._outbox.send(events.InputAudioBufferSpeechStopped, item_id=change.item_id, audio_end_ms=change.end_ms)
+                    self._commit(change.item_id, change.samples)
+                    self._respond_to_turn()
+                case ScoreTurn():
+                    self._outbox.add(change)
+        return self._outbox.drain()
 
     def _speech_started(self, change: SpeechStarted) -> None:
         self._outbox.send(events.InputAudioBufferSpeechStarted, item_id=change.item_id, audio_start_ms=change.start_ms)
@@ -312,7 +344,8 @@ class Session:
         self._items.add(Entry(Message(id=item_id, role="user", content=(InputAudio(),)), audio={0: UserAudio(key, samples)}))
         transcription = self.config.audio.input.transcription
         if transcription is not None and len(samples):
-            self._outbox.add(Transcribe(item_id, key, samples, self._settings.input_rate, transcription.language, transcription.prompt))
+            language, prompt, logprobs = transcription.spoken, transcription.prompt, self.config.includes_logprobs
+            self._outbox.add(Transcribe(item_id, key, samples, self._settings.input_rate, language, prompt, logprobs))
 
     def _respond_to_turn(self) -> None:
         """Answer a detected turn; a response that began while the user spoke gives way if it may, else the turn stays without an answer."""
@@ -323,6 +356,7 @@ class Session:
             self._ended(self._responses.answer(self.config))
 
     def _idle_timeout(self) -> None:
+        """Answer the user's silence: ``create_response`` is for turns, but with ``interrupt_response`` off too nothing comes by itself."""
         taken = self._intake.take_silence(self._idle_ms)
         self._outbox.send(
             events.InputAudioBufferTimeoutTriggered,
@@ -331,7 +365,8 @@ class Session:
             audio_end_ms=taken.end_ms,
         )
         self._commit(taken.item_id, taken.samples)
-        self._ended(self._responses.answer(self.config))
+        if self._vad is not None and (self._vad.create_response or self._vad.interrupt_response):
+            self._ended(self._responses.answer(self.config))
 
     def _answer_count(self, answer: Callable[[], Ended | None]) -> list[Effect]:
         if self._closed:
@@ -352,11 +387,15 @@ class Session:
 
     def _expire(self) -> None:
         self._cancel_all()
-        minutes = self._settings.limits.duration_s / 60
-        message = f"Your session hit the maximum duration of {minutes:g} minutes."
+        message = f"Your session hit the maximum duration of {_duration(self._settings.limits.duration_s)}."
         self._outbox.send(events.ErrorEvent, error_type="invalid_request_error", message=message, code="session_expired")
         self._close(1000, message)
 
     def _close(self, code: int, reason: str) -> None:
         self._closed = True
         self._outbox.add(Close(code, reason))
+
+
+def _duration(seconds: int) -> str:
+    count, unit = (seconds, "second") if seconds % 60 else (seconds // 60, "minute")
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"

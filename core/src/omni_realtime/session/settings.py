@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from omni_realtime.protocol import Capabilities
+from omni_realtime.session.rate_limits import RateLimiter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +17,7 @@ class SessionLimits:
     input_buffer_bytes: int = 32 * 1024 * 1024
     """Audio that waits in the input buffer, in bytes of the input format."""
     conversation_audio_bytes: int = 256 * 1024 * 1024
-    """Audio that the conversation keeps; beyond it the oldest items keep their text alone."""
+    """Audio and images that the conversation keeps; beyond it the oldest items keep their text alone."""
     conversation_text_bytes: int = 16 * 1024 * 1024
     """Text that a client has in the conversation; beyond it new items of the client are refused."""
     conversation_items: int = 10_000
@@ -42,8 +43,14 @@ class SessionSettings:
     """The rate in Hz of the speech detector; ``None`` without one."""
     detector_frame: int | None = None
     """Samples of one frame of the speech detector."""
+    scorer_rate: int | None = None
+    """The rate in Hz of the turn scorer; ``None`` without one."""
+    scorer_window: int | None = None
+    """The most samples that the turn scorer can judge by."""
     context_window: int | None = None
     """Tokens that a prompt and its answer share; ``None`` if nothing is to be truncated."""
     on_active_response: Literal["refuse", "replace"] = "refuse"
     """What a ``response.create`` does while a response runs."""
+    rate_limiter: RateLimiter | None = None
+    """What all sessions of the deployment share; ``None`` for no limit."""
     limits: SessionLimits = field(default_factory=SessionLimits)

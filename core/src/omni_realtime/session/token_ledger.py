@@ -12,7 +12,7 @@ from omni_realtime.protocol import FunctionCall, FunctionCallOutput, InputText, 
 from omni_realtime.session.conversation import Entry
 
 FRAME_TOKENS: Final = 32
-"""More than a chat template puts around a message, a call, a tool, or an audio part."""
+"""More than a chat template puts around a message, a call, a tool, an audio part or an image."""
 TOOLS_TOKENS: Final = 512
 """More than a chat template says about tools in general."""
 
@@ -39,6 +39,8 @@ class _Known:
     item_ids: frozenset[str]
     base: Base
     tokens: int
+    least: int
+    """As many tokens, less what may have become shorter since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,11 @@ class _Group:
 class TokenLedger:
     """Upper bounds of what prompts cost: the last known total, less what left since, plus bounds of what came."""
 
-    def __init__(self, *, audio_rate: int, audio_tokens_per_second: float) -> None:
+    def __init__(self, *, audio_rate: int, audio_tokens_per_second: float, image_tokens: int = 0) -> None:
         """Begin knowing nothing; ``audio_rate`` in Hz is that of the entries' audio."""
         self._audio_rate = audio_rate
         self._audio_tokens = audio_tokens_per_second
+        self._image_tokens = image_tokens
         self._known: _Known | None = None
         self._groups: list[_Group] = []
         self._least_base = 0
@@ -82,7 +85,7 @@ class TokenLedger:
             left = [group.without(known.item_ids - ids) for group in self._groups]
             new = _Group({item_id: most[item_id] for item_id in ids - known.item_ids}, added)
             self._groups = [group for group in (*left, new) if group.most]
-        self._known = _Known(frozenset(ids), base, tokens)
+        self._known = _Known(frozenset(ids), base, tokens, tokens - grown)
 
     def told(self, item_id: str, tokens: int) -> None:
         """Take that an answer was so many tokens, as a tighter bound than its bytes."""
@@ -91,6 +94,8 @@ class TokenLedger:
     def shrunk(self, item_id: str) -> None:
         """Take that an item has become shorter, so that leaving it out may save less."""
         self._groups = [replace(group, least=0) if item_id in group.most else group for group in self._groups]
+        if self._known:
+            self._known = replace(self._known, least=self._known.least - self._known_most.get(item_id, 0))
 
     def most(self, entries: Sequence[Entry], base: Base) -> int:
         """Return an upper bound of what a prompt of these entries costs in all; what the engine told goes before any bound."""
@@ -104,8 +109,10 @@ class TokenLedger:
     def least(self, entries: Sequence[Entry], base: Base) -> int:
         """Return a lower bound of what a prompt of these entries costs in all."""
         known = self._known
-        whole = known is not None and base.key == known.base.key and known.item_ids <= {entry.item.id for entry in entries}
-        return known.tokens if known and whole else 0
+        if known is None or base.key != known.base.key:
+            return 0
+        absent = known.item_ids - {entry.item.id for entry in entries}
+        return max(0, known.least - sum(most for item_id, most in self._known_most.items() if item_id in absent))
 
     def slack(self, entries: Iterable[Entry]) -> int:
         """Return how much of ``most`` is a bound of items that no known prompt held."""
@@ -120,8 +127,14 @@ class TokenLedger:
         """Return an upper bound of what one item costs."""
         samples = sum(len(audio.samples) for audio in entry.audio.values())
         audio = int(samples / self._audio_rate * self._audio_tokens + 1) + FRAME_TOKENS * len(entry.audio) if samples else 0
+        images = (self._image_tokens + FRAME_TOKENS) * len(entry.images)
         text = _text_bytes(entry)
-        return FRAME_TOKENS + min(text, self._told.get(entry.item.id, text)) + audio
+        return FRAME_TOKENS + min(text, self._told.get(entry.item.id, text)) + audio + images
+
+    @property
+    def _known_most(self) -> dict[str, int]:
+        """At most what each item of the known prompt costs."""
+        return {item_id: most for group in self._groups for item_id, most in group.most.items()}
 
     def _saved(self, present: AbstractSet[str]) -> int:
         return sum(group.saved(present) for group in self._groups)

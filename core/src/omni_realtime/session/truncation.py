@@ -37,18 +37,22 @@ class Budget:
     """Whether the counts leave instructions and tools out."""
     audio_parts: int | None = None
     """The most audio parts of one prompt."""
+    image_parts: int | None = None
+    """The most images of one prompt."""
 
 
-def budget_of(config: SessionConfig, settings: ResponseSettings, *, window: int, audio_parts: int | None) -> Budget:
+def budget_of(
+    config: SessionConfig, settings: ResponseSettings, *, window: int, audio_parts: int | None, image_parts: int | None = None
+) -> Budget:
     """Return the budget of a response in a context window of so many tokens."""
     asked, truncation = settings.max_output_tokens, config.truncation
     limit = window - (min(OPEN_ANSWER_TOKENS, window // 4) if asked == "inf" else min(asked, window // 2))
     if not isinstance(truncation, RetentionRatio):
-        return Budget(truncation, limit, int(limit * AUTO_RETENTION), audio_parts=audio_parts)
+        return Budget(truncation, limit, int(limit * AUTO_RETENTION), audio_parts=audio_parts, image_parts=image_parts)
     own = truncation.token_limits.post_instructions if truncation.token_limits else None
     within = own is not None and own < limit
     limit = own if own is not None and within else limit
-    return Budget("retention_ratio", limit, int(limit * truncation.retention_ratio), within, audio_parts)
+    return Budget("retention_ratio", limit, int(limit * truncation.retention_ratio), within, audio_parts, image_parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +70,12 @@ def plan(entries: Sequence[Entry], base: Base, ledger: TokenLedger, budget: Budg
         ProtocolError: they cannot fit: truncation is disabled, or the last turn alone is too long.
     """
     total = _cost(entries, base, ledger, budget)
-    audio_fits = _audio_fits(entries, budget)
-    if total <= budget.limit and audio_fits:
+    parts_fit = _parts_fit(entries, budget)
+    if total <= budget.limit and parts_fit:
         return Plan(tuple(entries))
-    overflows = ledger.least(entries, base) - (base.most if budget.after_instructions else 0) > budget.limit
+    overflows = _least_cost(entries, base, ledger, budget) > budget.limit
     nearly_sure = budget.mode == "auto" and ledger.slack(entries) * SMALL_SLACK <= budget.limit
-    if not (counted or overflows or nearly_sure or not audio_fits):
+    if not (counted or overflows or nearly_sure or not parts_fit):
         return Plan(tuple(entries), sure=False)
     if budget.mode == "disabled":
         raise _too_long(budget)
@@ -84,11 +88,13 @@ def _cut(entries: Sequence[Entry], base: Base, ledger: TokenLedger, budget: Budg
 
     def fits(start: int) -> bool:
         candidate = _from(entries, start)
-        return _cost(candidate, base, ledger, budget) <= budget.target and _audio_fits(candidate, budget)
+        return _cost(candidate, base, ledger, budget) <= budget.target and _parts_fit(candidate, budget)
 
     chosen = _from(entries, starts[min(bisect_left(starts, x=True, key=fits), len(starts) - 1)])
-    if _cost(chosen, base, ledger, budget) > budget.limit or not _audio_fits(chosen, budget):
-        raise _too_long(budget)
+    is_whole = len(chosen) == len(entries)
+    cost = _cost(chosen, base, ledger, budget) if is_whole else _least_cost(chosen, base, ledger, budget)
+    if cost > budget.limit or not _parts_fit(chosen, budget):
+        raise _too_long(budget)  # where the ledger is not sure of the last turn alone, the engine decides
     return chosen
 
 
@@ -107,14 +113,20 @@ def _cost(entries: Sequence[Entry], base: Base, ledger: TokenLedger, budget: Bud
     return ledger.most(entries, base) - (ledger.least_base(base) if budget.after_instructions else 0)
 
 
-def _audio_fits(entries: Sequence[Entry], budget: Budget) -> bool:
-    return budget.audio_parts is None or sum(len(entry.audio) for entry in entries) <= budget.audio_parts
+def _least_cost(entries: Sequence[Entry], base: Base, ledger: TokenLedger, budget: Budget) -> int:
+    return ledger.least(entries, base) - (base.most if budget.after_instructions else 0)
+
+
+def _parts_fit(entries: Sequence[Entry], budget: Budget) -> bool:
+    audio_fits = budget.audio_parts is None or sum(len(entry.audio) for entry in entries) <= budget.audio_parts
+    return audio_fits and (budget.image_parts is None or sum(len(entry.images) for entry in entries) <= budget.image_parts)
 
 
 def _too_long(budget: Budget) -> ProtocolError:
     return ProtocolError(
         f"The conversation is too long for this model: the input of a response may have {budget.limit} tokens"
-        + (f" and {budget.audio_parts} audio parts" if budget.audio_parts is not None else "")
+        + (f", {budget.audio_parts} audio parts" if budget.audio_parts is not None else "")
+        + (f", {budget.image_parts} images" if budget.image_parts is not None else "")
         + ". Delete items, or let truncation drop old ones.",
         code="context_length_exceeded",
     )

@@ -13,12 +13,17 @@ SURE_SILENCE = 0.01
 
 
 class TurnDetector:
-    """Follows one stream of frames from silence to speech and back."""
+    """Follows one stream of frames from silence to speech and back.
+
+    Attributes:
+        speaking: whether speech has begun and not ended.
+        silence_ms: how long the speaker has paused.
+    """
 
     def __init__(self, frame_ms: float) -> None:
         """Start in silence; ``frame_ms`` is the length of a frame."""
         self._frame_ms = frame_ms
-        self._silence_ms = 0.0
+        self.silence_ms = 0.0
         self.speaking = False
 
     def feed(self, probability: float, vad: ServerVad) -> Literal["started", "stopped"] | None:
@@ -31,13 +36,17 @@ class TurnDetector:
             if not speech:
                 return None
             self.speaking = True
-            self._silence_ms = 0.0
+            self.silence_ms = 0.0
             return "started"
         if speech:
-            self._silence_ms = 0.0
-        elif not probability >= max(vad.threshold - HYSTERESIS, SURE_SILENCE) or self._silence_ms:
-            self._silence_ms += self._frame_ms
-        if self._silence_ms < max(vad.silence_duration_ms, self._frame_ms):
+            self.silence_ms = 0.0
+        elif not probability >= max(vad.threshold - HYSTERESIS, SURE_SILENCE) or self.silence_ms:
+            self.silence_ms += self._frame_ms
+        if self.silence_ms < max(vad.silence_duration_ms, self._frame_ms):
             return None
         self.speaking = False
         return "stopped"
+
+    def stop(self) -> None:
+        """End the speech before its silence window does."""
+        self.speaking = False

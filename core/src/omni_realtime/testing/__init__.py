@@ -1,4 +1,4 @@
-"""For tests of adapters, sessions and hosts: engines, detectors and transcribers that do as they are told, and a client in memory.
+"""For tests of adapters, sessions and hosts: an engine and its companions that do as they are told, and a client in memory.
 
 :mod:`omni_realtime.testing.conformance` has the tests that every adapter should pass; it needs pytest, and so is not imported here.
 """
@@ -10,6 +10,7 @@ from omni_realtime.testing.scripted_engine import ScriptedEngine as ScriptedEngi
 from omni_realtime.testing.scripted_engine import count_words as count_words
 from omni_realtime.testing.scripted_speech import ScriptedDetector as ScriptedDetector
 from omni_realtime.testing.scripted_speech import ScriptedTranscriber as ScriptedTranscriber
+from omni_realtime.testing.scripted_speech import ScriptedTurnScorer as ScriptedTurnScorer
 from omni_realtime.testing.scripted_speech import loudness as loudness
 from omni_realtime.testing.scripts import Script as Script
 from omni_realtime.testing.scripts import Step as Step

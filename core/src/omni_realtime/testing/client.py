@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -19,13 +20,14 @@ from omni_realtime.session import (
     Effect,
     Generate,
     Score,
+    ScoreTurn,
     Send,
     Session,
     SessionSettings,
     Transcribe,
 )
 from omni_realtime.testing.order import OrderChecker
-from omni_realtime.testing.scripted_speech import loudness
+from omni_realtime.testing.scripted_speech import Said, loudness, transcript_of
 from omni_realtime.testing.scripts import Script, Step
 from omni_realtime.testing.wire import check_server_event
 
@@ -40,12 +42,14 @@ class MemoryClient:
     ``EngineError`` fails the generation.
 
     Args:
-        settings: the deployment; it needs a detector's rate and frame where its capabilities list ``server_vad``.
+        settings: the deployment; it needs a detector's rate and frame where its capabilities list a turn detection.
         scripts: the steps of each generation, or functions that make them of the request.
         probability: the speech probability of one frame.
+        completeness: the probability that a turn is complete, of its samples.
         transcript: of a user item, or a function of the request, which may raise ``EngineError``.
         autoplay: play generations to their end at once; without it they wait for ``play``.
         count: the tokens of a turn's prompt; it may raise ``EngineError``.
+        opening: a partial session object that the session begins with.
 
     Attributes:
         events: every event from the server, as it stands on the wire.
@@ -61,9 +65,11 @@ class MemoryClient:
         settings: SessionSettings,
         *scripts: Script,
         probability: Callable[[Samples], float] = loudness,
-        transcript: str | Callable[[TranscriptionRequest], str] = "Hello.",
+        completeness: Callable[[Samples], float] = lambda _: 1.0,
+        transcript: Said | Callable[[TranscriptionRequest], Said] = "Hello.",
         autoplay: bool = True,
         count: Callable[[Turn], int] = lambda _: 0,
+        opening: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.events: list[Event] = []
         self.effects: list[Effect] = []
@@ -71,11 +77,18 @@ class MemoryClient:
         self.cancelled: list[str] = []
         self.closed: Close | None = None
         self.now = 1000.0
-        self.session = Session(settings, token="0123456789ab", now=self.now, epoch_now=1_750_000_000)  # noqa: S106 - makes ids, no secret
+        self.session = Session(
+            settings,
+            token="0123456789ab",  # noqa: S106 - makes ids, no secret
+            now=self.now,
+            epoch_now=1_750_000_000,
+            opening=opening,
+        )
         self._order = OrderChecker()
         self._frame = settings.detector_frame or 1
         self._scripts = scripts
         self._probability = probability
+        self._completeness = completeness
         self._transcript = transcript
         self._autoplay = autoplay
         self._count = count
@@ -140,6 +153,8 @@ class MemoryClient:
             case Score():
                 frames = effect.frames.reshape(-1, self._frame)
                 return self.session.speech_scored(effect.epoch, [self._probability(frame) for frame in frames], self.now)
+            case ScoreTurn():
+                return self.session.turn_scored(effect.pause, self._completeness(effect.samples), self.now)
             case Transcribe():
                 return self._transcribe(effect)
             case Close():
@@ -183,10 +198,15 @@ class MemoryClient:
 
     def _transcribe(self, effect: Transcribe) -> list[Effect]:
         request = TranscriptionRequest(
-            samples=effect.samples, rate=effect.rate, key=effect.key, language=effect.language, prompt=effect.prompt
+            samples=effect.samples,
+            rate=effect.rate,
+            key=effect.key,
+            language=effect.language,
+            prompt=effect.prompt,
+            logprobs=effect.logprobs,
         )
         try:
-            transcript = self._transcript(request) if callable(self._transcript) else self._transcript
+            transcript = transcript_of(self._transcript(request) if callable(self._transcript) else self._transcript)
         except EngineError as error:
             return self.session.transcription_failed(effect.item_id, error.code, error.message, self.now)
         return self.session.transcribed(effect.item_id, transcript, self.now)

@@ -10,15 +10,20 @@ Needs pytest. Engines, detectors and transcribers are made, and neither loaded n
 
 from __future__ import annotations
 
+import base64
+
 import numpy as np
 import pytest
 
 from omni_realtime.adapter import Adapter, check_deployment, resolve
-from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, Role, TextPart, Tool, ToolCall, Turn
+from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, ImagePart, Role, TextPart, Tool, ToolCall, Turn
 from omni_realtime.deployment import Deployment, Problem
 from omni_realtime.plugins import load_plugin
 
 LOOK = Tool(name="look_around", description="Looks around.", parameters={"type": "object", "properties": {}})
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg=="
+"""A PNG of one pixel."""
 
 
 class AdapterConformance:
@@ -67,11 +72,13 @@ class AdapterConformance:
         else:
             assert not claims.voices, "voices are claimed without audio output"
         assert claims.transcription_models or not claims.transcription_languages, "languages are claimed without a transcription model"
+        assert claims.transcription_models or not claims.transcription_logprobs, "logprobs are claimed without a transcription model"
 
     def test_claims_have_their_parts(self, adapter: Adapter) -> None:
-        """Detector and transcriber are there exactly where they are claimed."""
+        """Detector, turn scorer and transcriber are there exactly where they are claimed."""
         claims = adapter.capabilities
-        assert bool(adapter.detector) == ("server_vad" in claims.turn_detection), "server_vad needs realtime_detector"
+        assert bool(adapter.detector) == bool(claims.turn_detection), "turn_detection needs realtime_detector"
+        assert bool(adapter.turn_scorer) == ("semantic_vad" in claims.turn_detection), "semantic_vad needs realtime_turn_scorer"
         assert bool(adapter.transcriber) == bool(claims.transcription_models), "transcription_models need realtime_transcriber"
 
     def test_prompt_keeps_the_order(self, adapter: Adapter) -> None:
@@ -124,6 +131,28 @@ class AdapterConformance:
             assert last.content, "the audio of the last user message is lost"
             assert _found(prompt, ["alpha"]), "the message before the audio is lost"
 
+    def test_claims_about_images_agree(self, adapter: Adapter) -> None:
+        """What is claimed about images stands on images, and at least one fits into a prompt."""
+        claims = adapter.capabilities
+        if claims.image_input:
+            assert claims.image_parts != 0, "image_input is claimed with no image in a prompt"
+        else:
+            assert not claims.image_tokens, "image_tokens are claimed without image_input"
+            assert not claims.image_parts, "image_parts are claimed without image_input"
+
+    def test_prompt_keeps_the_users_images(self, adapter: Adapter) -> None:
+        """Every image reaches the model as it is, in its message and its place among the texts."""
+        if not adapter.capabilities.image_input:
+            pytest.skip("sees no images")
+        first, second = image_part("first"), image_part("second")
+        shown = ChatMessage(role="user", content=(first, TextPart(text="alpha"), second, TextPart(text="beta")))
+        prompt = adapter.build_prompt(Turn(messages=(shown, text_message("assistant", "yes"), text_message("user", "gamma"))))
+        found = [[part for part in message.content if part in {first, second} or isinstance(part, TextPart)] for message in prompt.messages]
+        assert [first, second] == [part for parts in found for part in parts if isinstance(part, ImagePart)], "an image is lost, or changed"
+        (message,) = (parts for parts in found if first in parts)
+        words = ["<image>" if isinstance(part, ImagePart) else part.text for part in message]
+        assert words == ["<image>", "alpha", "<image>", "beta"], f"the parts of the message became {words}"
+
     def test_prompt_keeps_calls_and_their_outputs(self, adapter: Adapter) -> None:
         """A call is followed by its output, and the tools that the model may use are told to it."""
         if not adapter.capabilities.tools:
@@ -151,6 +180,11 @@ def audio_message(rate: int, transcript: str | None = None) -> ChatMessage:
     return ChatMessage(
         role="user", content=(AudioPart(samples=np.zeros(rate // 5, np.float32), rate=rate, key="quiet", transcript=transcript),)
     )
+
+
+def image_part(key: str) -> ImagePart:
+    """Show a single white pixel."""
+    return ImagePart(data=base64.b64decode(PIXEL), media_type="image/png", key=key)
 
 
 def _text(message: ChatMessage) -> str:

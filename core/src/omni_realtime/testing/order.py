@@ -22,6 +22,7 @@ class OrderChecker:
         self._event_ids: set[str] = set()
         self._done_items: set[str] = set()
         self._transcribed: set[str] = set()
+        self._transcripts: dict[str, str] = {}
         self._responses: dict[str, ResponseOrder] = {}
         self._ended: set[str] = set()
         self._announced: str | None = None
@@ -31,7 +32,7 @@ class OrderChecker:
             "conversation.item.deleted": self._item_deleted,
             "conversation.item.done": self._item_done,
             "conversation.item.input_audio_transcription.completed": self._transcription_ended,
-            "conversation.item.input_audio_transcription.delta": self._of_item,
+            "conversation.item.input_audio_transcription.delta": self._transcription_delta,
             "conversation.item.input_audio_transcription.failed": self._transcription_ended,
             "conversation.item.retrieved": self._of_item,
             "conversation.item.truncated": self._of_item,
@@ -110,10 +111,19 @@ class OrderChecker:
         item_id = event["item"]["id"] if "item" in event else event["item_id"]
         assert item_id in self.items, f"{event['type']}: {item_id} is not there"
 
-    def _transcription_ended(self, event: dict[str, Any]) -> None:
+    def _transcription_delta(self, event: dict[str, Any]) -> None:
+        item_id = event["item_id"]
         self._of_item(event)
-        assert event["item_id"] not in self._transcribed, f"{event['type']}: {event['item_id']} twice"
-        self._transcribed.add(event["item_id"])
+        assert item_id not in self._transcribed, f"{event['type']}: after the end of {item_id}"
+        self._transcripts[item_id] = self._transcripts.get(item_id, "") + event["delta"]
+
+    def _transcription_ended(self, event: dict[str, Any]) -> None:
+        item_id = event["item_id"]
+        self._of_item(event)
+        assert item_id not in self._transcribed, f"{event['type']}: {item_id} twice"
+        told = self._transcripts.pop(item_id, "")
+        assert event.get("transcript", told) == told, f"{event['type']}: {item_id} is not the sum of its deltas"
+        self._transcribed.add(item_id)
 
     def _speech_started(self, event: dict[str, Any]) -> None:
         assert self._announced is None, f"speech_started: the speech {self._announced} is not over"

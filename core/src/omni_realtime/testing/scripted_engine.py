@@ -7,18 +7,23 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from omni_realtime.chat import ChatDelta, ChatPrompt, GenerateRequest, TextPart
+from omni_realtime.chat import AudioPart, ChatDelta, ChatPrompt, ContentPart, GenerateRequest, TextPart
 from omni_realtime.engine.port import EngineDeadError, EngineError
 from omni_realtime.testing.scripts import Script
 
 
 def count_words(prompt: ChatPrompt) -> int:
-    """Count as tokens the words of the texts, and one token for every tenth of a second of audio."""
-    total = 0
-    for message in prompt.messages:
-        for part in message.content:
-            total += len(part.text.split()) if isinstance(part, TextPart) else 10 * len(part.samples) // part.rate
-    return total
+    """Count as tokens the words of the texts, one token for every tenth of a second of audio, and ten for an image."""
+    return sum(_count_part(part) for message in prompt.messages for part in message.content)
+
+
+def _count_part(part: ContentPart) -> int:
+    match part:
+        case TextPart():
+            return len(part.text.split())
+        case AudioPart():
+            return 10 * len(part.samples) // part.rate
+    return 10
 
 
 @dataclass(slots=True)

@@ -1,15 +1,24 @@
-"""A speech detector and a transcriber that do what a test says."""
+"""A speech detector, a turn scorer and a transcriber that do what a test says."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omni_realtime.chat import Samples
-from omni_realtime.engine.port import TranscriptionRequest
+from omni_realtime.engine.port import Transcript, TranscriptionRequest
+
+Said: TypeAlias = str | Transcript
+"""A transcript; a string is one without log probabilities."""
+
+
+def transcript_of(said: Said) -> Transcript:
+    """The transcript that a test means."""
+    return Transcript(text=said) if isinstance(said, str) else said
 
 
 def loudness(frame: Samples) -> float:
@@ -65,6 +74,48 @@ class ScriptedDetector:
         return [self._probability(frame) for frame in frames], [state + 1 for state in states]
 
 
+class ScriptedTurnScorer:
+    """A :class:`~omni_realtime.engine.port.TurnScorer` that says what it is told.
+
+    Args:
+        probability: that a turn is complete, or a function of its samples.
+        rate: in Hz.
+        window_samples: how much of a turn it takes.
+
+    Attributes:
+        lengths: the samples of every turn that it was asked about, in order.
+        started: ``start`` has returned.
+        stopped: ``close`` has been called.
+    """
+
+    def __init__(self, probability: float | Callable[[Samples], float] = 1.0, *, rate: int = 16000, window_samples: int = 128_000) -> None:
+        self.rate = rate
+        self.window_samples = window_samples
+        self.lengths: list[int] = []
+        self.started = False
+        self.stopped = False
+        self._probability = probability
+
+    async def start(self) -> None:
+        """Take no time."""
+        self.started = True
+
+    async def close(self) -> None:
+        """Take no time."""
+        self.stopped = True
+
+    def score(self, samples: Samples) -> float:
+        """Say the probability.
+
+        Raises:
+            ValueError: if the samples are not those of the port.
+        """
+        if not 1 <= len(samples) <= self.window_samples or samples.dtype != np.float32:
+            raise ValueError(f"{len(samples)} samples of {samples.dtype} for a window of {self.window_samples}")
+        self.lengths.append(len(samples))
+        return self._probability(samples) if callable(self._probability) else self._probability
+
+
 class ScriptedTranscriber:
     """A :class:`~omni_realtime.engine.port.Transcriber` that says what it is told.
 
@@ -78,7 +129,7 @@ class ScriptedTranscriber:
         stopped: ``close`` has been called.
     """
 
-    def __init__(self, transcript: str | Exception | Callable[[TranscriptionRequest], str] = "Hello.", *, seconds: float = 0.0) -> None:
+    def __init__(self, transcript: Said | Exception | Callable[[TranscriptionRequest], Said] = "Hello.", *, seconds: float = 0.0) -> None:
         self.requests: list[TranscriptionRequest] = []
         self.started = False
         self.stopped = False
@@ -93,10 +144,10 @@ class ScriptedTranscriber:
         """Take no time."""
         self.stopped = True
 
-    async def transcribe(self, request: TranscriptionRequest) -> str:
+    async def transcribe(self, request: TranscriptionRequest) -> Transcript:
         """Say the transcript."""
         self.requests.append(request)
         await asyncio.sleep(self._seconds)
         if isinstance(self._transcript, Exception):
             raise self._transcript
-        return self._transcript(request) if callable(self._transcript) else self._transcript
+        return transcript_of(self._transcript(request) if callable(self._transcript) else self._transcript)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from omni_realtime.chat import ChatPrompt, Turn
 from omni_realtime.deployment import Deployment, Problem
-from omni_realtime.engine.port import Detector, Engine, Transcriber
+from omni_realtime.engine.port import Detector, Engine, Transcriber, TurnScorer
 from omni_realtime.hookspecs import ResampleRates, hookimpl
 from omni_realtime.protocol.capabilities import Capabilities
-from omni_realtime_local import asr, tts, vad
+from omni_realtime_local import asr, tts, turns, vad
 from omni_realtime_local.check import check
 from omni_realtime_local.engine import LocalEngine
 from omni_realtime_local.prompt import build_prompt
@@ -37,9 +37,10 @@ def realtime_capabilities(deployment: Deployment) -> Capabilities:
     return Capabilities(
         output_modalities=("audio", "text"),
         audio_input=True,
-        turn_detection=("server_vad",),
+        turn_detection=("server_vad", "semantic_vad"),
         transcription_models=("whisper-tiny.en",),
         transcription_languages=("en",),
+        transcription_logprobs=True,
         voices=(tts.voice_name(settings.piper),),
         tools=True,
         max_output_tokens=settings.smollm2.max_output_tokens,
@@ -63,6 +64,12 @@ def realtime_engine(deployment: Deployment) -> Engine:
 def realtime_detector(deployment: Deployment) -> Detector:
     """Silero VAD."""
     return vad.SileroDetector(read_settings(deployment).silero)
+
+
+@hookimpl
+def realtime_turn_scorer(deployment: Deployment) -> TurnScorer:
+    """Smart-turn v3."""
+    return turns.SmartTurnScorer(read_settings(deployment).smart_turn)
 
 
 @hookimpl

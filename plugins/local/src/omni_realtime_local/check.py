@@ -8,7 +8,7 @@ from pathlib import Path
 from omni_realtime.deployment import Deployment, Problem
 from omni_realtime_local import runtime
 from omni_realtime_local.settings import LocalSettings, read_settings, setting_problems
-from omni_realtime_local.weights import INSTALL_COMMAND, JOE, SILERO, SMOLLM2, WHISPER
+from omni_realtime_local.weights import INSTALL_COMMAND, JOE, SILERO, SMART_TURN, SMOLLM2, WHISPER
 
 
 def check(deployment: Deployment) -> list[Problem]:
@@ -21,8 +21,9 @@ def check(deployment: Deployment) -> list[Problem]:
 
 
 def _missing_files(settings: LocalSettings) -> Iterator[Problem]:
-    silero, smollm2, piper, whisper = (
+    silero, smart_turn, smollm2, piper, whisper = (
         settings.silero.model_file,
+        settings.smart_turn.model_file,
         settings.smollm2.model_file,
         settings.piper.model_file,
         settings.whisper.model_dir,
@@ -30,6 +31,8 @@ def _missing_files(settings: LocalSettings) -> Iterator[Problem]:
     files: list[tuple[str, Path]] = []
     if silero is not None:
         files.append(("settings.silero.model_file", silero))
+    if smart_turn is not None:
+        files.append(("settings.smart_turn.model_file", smart_turn))
     if smollm2 is not None:
         files.append(("settings.smollm2.model_file", smollm2))
     if piper is not None:
@@ -47,6 +50,7 @@ def _missing_files(settings: LocalSettings) -> Iterator[Problem]:
 def _missing_packages(settings: LocalSettings) -> Iterator[Problem]:
     wanted = [
         (SILERO, settings.silero.model_file),
+        (SMART_TURN, settings.smart_turn.model_file),
         (WHISPER, settings.whisper.model_dir),
         (SMOLLM2, settings.smollm2.model_file),
         (JOE, settings.piper.model_file),

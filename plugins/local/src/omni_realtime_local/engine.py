@@ -126,7 +126,8 @@ class LocalEngine:
         return await render(prompt, self._hear)
 
     async def _hear(self, part: AudioPart) -> str:
-        return await self._transcriber.transcribe(TranscriptionRequest(samples=part.samples, rate=part.rate, key=part.key))
+        heard = await self._transcriber.transcribe(TranscriptionRequest(samples=part.samples, rate=part.rate, key=part.key))
+        return heard.text
 
     def _longest(self, request: GenerateRequest) -> int:
         limit = self._settings.smollm2.max_output_tokens

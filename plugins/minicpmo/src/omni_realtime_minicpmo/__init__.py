@@ -5,7 +5,7 @@ Nothing heavy is imported before a deployment starts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pluggy
@@ -13,7 +13,7 @@ import pluggy
 from omni_realtime.chat import ChatPrompt, Modality, Turn
 from omni_realtime.deployment import Deployment, Problem
 from omni_realtime.engine.adapters import create_engine
-from omni_realtime.engine.deploy_config import read_deploy_config
+from omni_realtime.engine.deploy_config import parts_limit, read_deploy_config
 from omni_realtime.engine.port import Engine, StageInfo
 from omni_realtime.engine.voice_files import read_voice
 from omni_realtime.hookspecs import ResampleRates, hookimpl
@@ -28,8 +28,10 @@ __version__ = "0.1.0"
 OMNI_REALTIME_API = 1
 """The version of the plugin interface that this is written for."""
 
-AUDIO_PARTS = 64
-"""Audio parts of one prompt, by vLLM-Omni's own deploy configs."""
+PARTS = 64
+"""Audio parts of one prompt, and as many images, by vLLM-Omni's own deploy configs."""
+IMAGE_TOKENS = 768
+"""More than the most of an image: the whole of it and nine slices, each of 64 tokens between two marks, a number and the ends of lines."""
 
 
 @hookimpl
@@ -40,8 +42,9 @@ def realtime_check_deployment(deployment: Deployment) -> list[Problem]:
 
 @hookimpl
 def realtime_capabilities(deployment: Deployment) -> Capabilities:
-    """Speech and text both ways, and tools."""
+    """Speech and text both ways, images in, and tools."""
     settings = read_settings(deployment)
+    images = _parts(settings, "image")
     return Capabilities(
         output_modalities=("audio", "text"),
         audio_input=True,
@@ -49,7 +52,10 @@ def realtime_capabilities(deployment: Deployment) -> Capabilities:
         tools=settings.is_remote or settings.engine["tool_parser"] is not None,
         max_output_tokens=2048,
         audio_tokens_per_second=10,
-        audio_parts=_audio_parts(settings),
+        audio_parts=_parts(settings, "audio"),
+        image_input=images > 0,
+        image_tokens=IMAGE_TOKENS if images else 0,
+        image_parts=images,
     )
 
 
@@ -79,9 +85,9 @@ def realtime_build_prompt(turn: Turn, deployment: Deployment) -> ChatPrompt:
     return build_prompt(turn, read_settings(deployment))
 
 
-def _audio_parts(settings: MinicpmoSettings) -> int:
+def _parts(settings: MinicpmoSettings, modality: str) -> int:
     if settings.is_remote:
-        return AUDIO_PARTS
+        return PARTS
     limits = read_deploy_config(settings.engine).get_of_stage(0, "limit_mm_per_prompt") or {}
-    limit = limits.get("audio", AUDIO_PARTS)
-    return int(limit["count"] if isinstance(limit, Mapping) else limit)
+    limit = parts_limit(limits, modality)
+    return PARTS if limit is None else limit

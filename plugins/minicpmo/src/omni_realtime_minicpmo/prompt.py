@@ -15,8 +15,8 @@ from omni_realtime_minicpmo.settings import MinicpmoSettings
 
 REFERENCE_AUDIO = "_minicpmo45_reference_audio"
 """vLLM-Omni's name for the voice to speak with: samples and their rate. Without it the checkpoint's own voice speaks."""
-MARKS = ("<|", "<audio>")
-"""What begins the marks of roles and of speech in the template, and what is the mark of audio."""
+MARKS = ("<|", "<audio>", "<image", "<slice", "<video>")
+"""What begins the marks of roles and of speech in the template, and the marks of audio, of images and of their slices."""
 LEAST_TOKENS = 2
 """Of a spoken reply: the talker does not survive fewer, the end of the text being one."""
 

@@ -14,6 +14,7 @@ from omni_realtime.engine.port import Engine
 from omni_realtime.hookspecs import ResampleRates, hookimpl
 from omni_realtime.protocol.capabilities import Capabilities
 from omni_realtime_qwen3_omni.check import check
+from omni_realtime_qwen3_omni.images import image_tokens
 from omni_realtime_qwen3_omni.prompt import build_prompt
 from omni_realtime_qwen3_omni.settings import complete, read_settings
 from omni_realtime_qwen3_omni.voices import voices_of
@@ -32,8 +33,9 @@ def realtime_check_deployment(deployment: Deployment) -> list[Problem]:
 
 @hookimpl
 def realtime_capabilities(deployment: Deployment) -> Capabilities:
-    """Speech and text both ways, and tools; without the talker text alone goes out."""
+    """Speech and text both ways, images in, and tools; without the talker text alone goes out."""
     settings = read_settings(deployment)
+    sees = settings.image_parts != 0
     return Capabilities(
         output_modalities=("audio", "text") if settings.speaks else ("text",),
         audio_input=True,
@@ -41,6 +43,9 @@ def realtime_capabilities(deployment: Deployment) -> Capabilities:
         tools=settings.has_tools,
         audio_tokens_per_second=13,
         audio_parts=settings.audio_parts,
+        image_input=sees,
+        image_tokens=image_tokens(settings) if sees else 0,
+        image_parts=settings.image_parts,
     )
 
 

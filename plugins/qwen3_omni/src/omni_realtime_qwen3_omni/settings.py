@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from omni_realtime.deployment import Deployment
-from omni_realtime.engine.deploy_config import read_deploy_config
+from omni_realtime.engine.deploy_config import parts_limit, read_deploy_config
 from omni_realtime.engine.deployment_checks import with_engine_defaults
 
 DEPLOY_CONFIG = "qwen3_omni_moe.yaml"
@@ -30,6 +30,16 @@ class Qwen3OmniSettings(BaseModel):
         return str(self.engine.get("type"))
 
     @property
+    def model(self) -> str:
+        """A folder, or a name on the Hugging Face hub."""
+        return str(self.engine.get("model"))
+
+    @property
+    def revision(self) -> str:
+        """Of the model on the hub."""
+        return str(self.engine_args.get("revision") or "main")
+
+    @property
     def engine_args(self) -> Mapping[str, Any]:
         """Arguments of an engine in process."""
         return self.engine.get("engine_args") or {}
@@ -47,8 +57,12 @@ class Qwen3OmniSettings(BaseModel):
     @property
     def audio_parts(self) -> int | None:
         """The most audio parts of one prompt, where the deployment sets a limit of its own."""
-        limits = self._limits().get("audio")
-        return int(limits["count"] if isinstance(limits, Mapping) else limits) if limits is not None else None
+        return parts_limit(self._limits(), "audio")
+
+    @property
+    def image_parts(self) -> int | None:
+        """The most images of one prompt, where the deployment sets a limit of its own; none loads no image encoder."""
+        return parts_limit(self._limits(), "image")
 
     def _limits(self) -> Mapping[str, Any]:
         if self.engine_type == "vllm_omni":

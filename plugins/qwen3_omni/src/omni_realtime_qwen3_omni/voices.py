@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 from omni_realtime.deployment import Deployment
+from omni_realtime_qwen3_omni.model_files import read_model_file
 from omni_realtime_qwen3_omni.settings import Qwen3OmniSettings
 
 VOICES = ("chelsie", "ethan", "aiden")
@@ -17,7 +14,7 @@ VOICES = ("chelsie", "ethan", "aiden")
 
 def voices_of(settings: Qwen3OmniSettings) -> tuple[str, ...]:
     """The names in ``talker_config.speaker_id`` of the model's configuration, in lower case; the first is the model's default."""
-    return _voices(str(settings.engine.get("model")), str(settings.engine_args.get("revision") or "main"))
+    return _voices(settings.model, settings.revision)
 
 
 def speaker(voice: str | None, deployment: Deployment, settings: Qwen3OmniSettings) -> str:
@@ -32,20 +29,5 @@ def speaker(voice: str | None, deployment: Deployment, settings: Qwen3OmniSettin
 
 @cache
 def _voices(model: str, revision: str) -> tuple[str, ...]:
-    config = _config(model, revision)
+    config = read_model_file(model, revision, "config.json")
     return tuple(name.lower() for name in config.get("talker_config", {}).get("speaker_id", {})) or VOICES
-
-
-def _config(model: str, revision: str) -> dict[str, Any]:
-    for file in (Path(model) / "config.json", _cached(model, revision) / "config.json"):
-        if file.is_file():
-            return dict(json.loads(file.read_text(encoding="utf-8")))
-    return {}
-
-
-def _cached(model: str, revision: str) -> Path:
-    """Where the Hugging Face cache has a model, if it has it."""
-    home = Path(os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
-    folder = Path(os.environ.get("HF_HUB_CACHE") or home / "hub").expanduser() / f"models--{model.replace('/', '--')}"
-    named = folder / "refs" / revision
-    return folder / "snapshots" / (named.read_text(encoding="utf-8").strip() if named.is_file() else revision)

@@ -18,7 +18,7 @@ from minicpmo_token2wav import write_token2wav
 from safetensors.torch import save_file
 from tiny_tokenizer import BYTES, Vocabulary, build_tokenizer, known_ids, write_json, write_tokenizer
 from tokenizers import Tokenizer
-from transformers import LlamaConfig, LlamaModel, Qwen3Config, Qwen3ForCausalLM, WhisperConfig
+from transformers import LlamaConfig, LlamaModel, Qwen3Config, Qwen3ForCausalLM, SiglipVisionConfig, SiglipVisionModel, WhisperConfig
 from transformers.models.whisper.modeling_whisper import WhisperEncoder
 
 UNKNOWN = 128244
@@ -65,13 +65,17 @@ VOCABULARY = Vocabulary(special=SPECIAL, plain=PLAIN, words=WORDS.split(), size=
 HERE = Path(__file__).parent
 
 HIDDEN = HEAD = 32
+WIDTH = 128
+"""Of the thinker: vLLM-Omni gives the resampler of images a head for every 128."""
+QUERIES = 64
+"""Tokens that the resampler makes of an image."""
 CODES = 6562
 """6561 codes and the end."""
 TALKER_TEXT_ROWS = 152064
 
 LLM = {
     "vocab_size": ROWS,
-    "hidden_size": HIDDEN,
+    "hidden_size": WIDTH,
     "intermediate_size": 64,
     "num_hidden_layers": 2,
     "num_attention_heads": 2,
@@ -104,7 +108,7 @@ LLAMA = {
 TALKER = {
     **LLAMA,
     "model_type": "minicpmtts",
-    "llm_dim": HIDDEN,
+    "llm_dim": WIDTH,
     "num_audio_tokens": CODES,
     "num_text_tokens": TALKER_TEXT_ROWS,
     "num_vq": 1,
@@ -142,7 +146,7 @@ CONFIG = {
     "bos_token_id": 151643,
     "eos_token_id": 151645,
     "pad_token_id": 151643,
-    "query_num": 64,
+    "query_num": QUERIES,
     "image_size": 448,
     "patch_size": 14,
     "drop_vision_last_layer": False,
@@ -169,7 +173,7 @@ PROCESSOR = {
     "scale_resolution": 448,
     "patch_size": 14,
     "use_image_id": True,
-    "image_feature_size": 64,
+    "image_feature_size": QUERIES,
     "slice_mode": True,
     "version": 4.5,
     "norm_mean": [0.5] * 3,
@@ -195,6 +199,7 @@ def build_weights(known: list[int], speakable: list[int], generator: torch.Gener
     weights = (
         llm_weights(known, speakable, generator)
         | ear_weights(generator)
+        | eye_weights(generator)
         | talker_weights([*known, TALKER["audio_bos_token_id"], TALKER["text_eos_token_id"]], generator)
     )
     return {name: weight.detach().to(torch.bfloat16).contiguous().clone() for name, weight in weights.items()}
@@ -207,7 +212,7 @@ def llm_weights(known: list[int], speakable: list[int], generator: torch.Generat
     with torch.no_grad():
         embedding = llm.model.embed_tokens.weight
         embedding.zero_()
-        embedding[known] = torch.randn(len(known), HIDDEN, generator=generator)
+        embedding[known] = torch.randn(len(known), WIDTH, generator=generator)
         llm.lm_head.weight.zero_()
         llm.lm_head.weight[speakable] = embedding[speakable]
     return _prefixed("llm", llm)
@@ -220,7 +225,24 @@ def ear_weights(generator: torch.Generator) -> Weights:
     randomize(encoder.conv1.weight, generator, 3.0)
     randomize(encoder.conv2.weight, generator, 3.0)
     weights = _prefixed("apm", encoder)
-    return weights | _linear("audio_projection_layer.linear1", generator) | _linear("audio_projection_layer.linear2", generator, 2.0)
+    wider = _linear("audio_projection_layer.linear1", generator, rows=WIDTH)
+    return weights | wider | _linear("audio_projection_layer.linear2", generator, 2.0, rows=WIDTH, columns=WIDTH)
+
+
+def eye_weights(generator: torch.Generator) -> Weights:
+    """Return the image encoder, and the resampler that makes a fixed number of tokens of an image: a reply depends on the image."""
+    encoder = SiglipVisionModel(SiglipVisionConfig(**VISION))
+    randomize_layers(encoder, generator)
+    weights = {name: weight for name, weight in _prefixed("vpm", encoder).items() if not name.startswith("vpm.head.")}
+    attention = torch.nn.MultiheadAttention(WIDTH, WIDTH // 128)
+    randomize_layers(attention, generator)
+    weights |= _prefixed("resampler.attn", attention)
+    weights["resampler.query"] = torch.randn(QUERIES, WIDTH, generator=generator)
+    weights["resampler.kv_proj.weight"] = randomize(torch.empty(WIDTH, HIDDEN), generator)
+    weights["resampler.proj"] = randomize(torch.empty(WIDTH, WIDTH), generator)
+    for norm in ("ln_q", "ln_kv", "ln_post"):
+        weights |= {f"resampler.{norm}.weight": torch.ones(WIDTH), f"resampler.{norm}.bias": torch.zeros(WIDTH)}
+    return weights
 
 
 def talker_weights(known: list[int], generator: torch.Generator) -> Weights:
@@ -231,7 +253,7 @@ def talker_weights(known: list[int], generator: torch.Generator) -> Weights:
     text = torch.zeros(TALKER_TEXT_ROWS, HIDDEN)
     text[rows] = torch.randn(len(rows), HIDDEN, generator=generator)
     weights = _prefixed("tts.model", backbone) | {"tts.emb_text.weight": text}
-    weights |= _linear("tts.projector_semantic.linear1", generator) | _linear("tts.projector_semantic.linear2", generator)
+    weights |= _linear("tts.projector_semantic.linear1", generator, columns=WIDTH) | _linear("tts.projector_semantic.linear2", generator)
     weights["tts.emb_code.0.weight"] = torch.randn(CODES, HIDDEN, generator=generator)
     weights["tts.head_code.0.parametrizations.weight.original0"] = torch.full((CODES, 1), 2.0)
     weights["tts.head_code.0.parametrizations.weight.original1"] = torch.randn(CODES, HIDDEN, generator=generator)
@@ -316,8 +338,8 @@ def _prefixed(prefix: str, module: torch.nn.Module) -> Weights:
     return {f"{prefix}.{name}": weight for name, weight in module.state_dict().items()}
 
 
-def _linear(name: str, generator: torch.Generator, gain: float = 1.0) -> Weights:
-    return {f"{name}.weight": randomize(torch.empty(HIDDEN, HIDDEN), generator, gain), f"{name}.bias": torch.zeros(HIDDEN)}
+def _linear(name: str, generator: torch.Generator, gain: float = 1.0, *, rows: int = HIDDEN, columns: int = HIDDEN) -> Weights:
+    return {f"{name}.weight": randomize(torch.empty(rows, columns), generator, gain), f"{name}.bias": torch.zeros(rows)}
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from omni_realtime.chat import AudioPart, ChatPrompt
+from omni_realtime.chat import ChatPrompt, TextPart
 
 HEADER = "X-Session-ID"
 """By which vllm-router's policies ``sticky_least_loaded`` and ``consistent_hash`` know a conversation; other servers ignore it."""
@@ -19,5 +19,5 @@ def conversation_key(prompt: ChatPrompt) -> str:
     digest = hashlib.blake2b(digest_size=16)
     first = next((message for message in prompt.messages if message.role != "system"), None)
     for part in first.content if first else ():
-        digest.update((part.key if isinstance(part, AudioPart) else part.text).encode() + b"\0")
+        digest.update((part.text if isinstance(part, TextPart) else part.key).encode() + b"\0")
     return digest.hexdigest()

@@ -58,10 +58,11 @@ class Choice(BaseModel):
 
 
 class PromptDetails(BaseModel):
-    """``usage.prompt_tokens_details``: OpenAI counts ``audio_tokens``, vLLM ``multimodal_tokens`` by modality."""
+    """``usage.prompt_tokens_details``: OpenAI counts ``audio_tokens`` and ``image_tokens``, vLLM ``multimodal_tokens`` by modality."""
 
     cached_tokens: Tokens = None
     audio_tokens: Tokens = None
+    image_tokens: Tokens = None
     multimodal_tokens: dict[str, int] | None = None
 
 

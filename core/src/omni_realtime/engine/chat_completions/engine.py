@@ -86,7 +86,8 @@ class ChatCompletionsEngine:
         """
         client = self._started()
         if not self._tokenizes:
-            return most_tokens(prompt, audio_tokens_per_second=self._settings.audio_tokens_per_second)
+            settings = self._settings
+            return most_tokens(prompt, audio_tokens_per_second=settings.audio_tokens_per_second, image_tokens=settings.image_tokens)
         from omni_realtime.engine.chat_completions.discovery import count_tokens  # noqa: PLC0415
 
         return await count_tokens(client, self._settings, prompt)

@@ -9,10 +9,11 @@ import orjson
 import pybase64
 
 from omni_realtime.audio import write_wav
-from omni_realtime.chat import AudioPart, ChatPrompt, GenerateRequest
+from omni_realtime.chat import AudioPart, ChatPrompt, GenerateRequest, ImagePart
 from omni_realtime.engine.chat_completions.settings import ChatCompletionsSettings
 from omni_realtime.engine.chat_shape import chat_message, tool_choice, tool_definition
 from omni_realtime.engine.port import EngineError
+from omni_realtime.protocol.image_data import image_url
 
 
 def encode_request(request: GenerateRequest, settings: ChatCompletionsSettings) -> bytes:
@@ -42,7 +43,7 @@ def encode_tokenize(prompt: ChatPrompt, settings: ChatCompletionsSettings) -> by
 
 
 def _prompt_fields(prompt: ChatPrompt, settings: ChatCompletionsSettings) -> dict[str, Any]:
-    fields: dict[str, Any] = {"model": settings.model, "messages": [chat_message(message, _audio_part) for message in prompt.messages]}
+    fields: dict[str, Any] = {"model": settings.model, "messages": [chat_message(message, _media) for message in prompt.messages]}
     if prompt.tools:
         fields["tools"] = [tool_definition(tool) for tool in prompt.tools]
     if prompt.template_kwargs:
@@ -52,7 +53,9 @@ def _prompt_fields(prompt: ChatPrompt, settings: ChatCompletionsSettings) -> dic
     return fields
 
 
-def _audio_part(part: AudioPart) -> dict[str, Any]:
+def _media(part: AudioPart | ImagePart) -> dict[str, Any]:
+    if isinstance(part, ImagePart):
+        return {"type": "image_url", "image_url": {"url": image_url(part.data, part.media_type), "detail": part.detail}}
     data = pybase64.b64encode_as_string(write_wav(part.samples, part.rate))
     return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
 OWN_FIELDS = frozenset({
     "audio", "chat_template", "chat_template_kwargs", "max_completion_tokens", "max_tokens", "messages", "modalities", "model", "n",
@@ -56,6 +56,8 @@ class ChatCompletionsSettings(BaseModel):
     """``auto`` counts prompts by the server's ``/tokenize``, where it has one; else an upper bound counts (``tokens.py``)."""
     audio_tokens_per_second: PositiveFloat = 25
     """Of that upper bound: the most prompt tokens that a second of audio can take."""
+    image_tokens: PositiveInt = 4096
+    """Of that upper bound: the most prompt tokens that an image can take."""
     retries: Annotated[int, Field(ge=0, le=10)] = 2
     """Further tries after a refused connection, or an answer of 429, 502, 503 or 504; none once a byte of the answer has come."""
     timeouts: Timeouts = Timeouts()

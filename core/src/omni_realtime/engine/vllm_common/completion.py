@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from omni_realtime.chat import ChatDelta, FinishReason, Usage
 from omni_realtime.engine.hidden_text import HiddenText
 from omni_realtime.engine.port import EngineError
-from omni_realtime.engine.vllm_common.rendering import Rendered
+from omni_realtime.engine.vllm_common.rendering import Rendered, tokens_before
 from omni_realtime.engine.vllm_common.tools import ToolCalls
 
 
@@ -77,12 +77,16 @@ class Completion:
         raise EngineError("The engine ended this response without a reason.")
 
     def _usage(self) -> Usage:
-        cached_audio = self._rendered.audio_tokens_before(self._cached)
+        rendered, cached = self._rendered, self._cached
+        audio, cached_audio = (tokens_before(rendered.audio_spans, end) for end in (rendered.tokens, cached))
+        image, cached_image = (tokens_before(rendered.image_spans, end) for end in (rendered.tokens, cached))
         return Usage(
-            input_text_tokens=self._rendered.tokens - self._rendered.audio_tokens,
-            input_audio_tokens=self._rendered.audio_tokens,
-            cached_text_tokens=self._cached - cached_audio,
+            input_text_tokens=rendered.tokens - audio - image,
+            input_audio_tokens=audio,
+            input_image_tokens=image,
+            cached_text_tokens=cached - cached_audio - cached_image,
             cached_audio_tokens=cached_audio,
+            cached_image_tokens=cached_image,
             output_text_tokens=self._tokens,
             output_audio_tokens=self.output_audio_tokens,
         )

@@ -17,6 +17,7 @@ from omni_realtime.chat import ChatDelta, ChatPrompt, GenerateRequest
 from omni_realtime.engine.port import EngineError, StageInfo
 from omni_realtime.engine.vllm_common import faults
 from omni_realtime.engine.vllm_common.completion import Completion
+from omni_realtime.engine.vllm_common.images import BrokenImageError
 from omni_realtime.engine.vllm_common.rendering import PromptRenderer, Rendered
 from omni_realtime.engine.vllm_common.sampling import fit_params
 from omni_realtime.engine.vllm_common.settings import VllmSettings
@@ -149,6 +150,8 @@ class InProcessEngine(ABC):
     async def _count_tokens(self, prompt: ChatPrompt) -> int:
         try:
             return await self._renderer.measure(prompt)
+        except EngineError:
+            raise
         except Exception as error:
             if faults.is_too_long(error):
                 return self._window + 1
@@ -201,6 +204,8 @@ class InProcessEngine(ABC):
         try:
             rendered = await self._render(request.prompt)
             outputs = await self._submit(request, rendered, params)
+        except BrokenImageError:
+            raise
         except Exception as error:
             if not faults.is_too_long(error):
                 await self._renderer.forget()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from omni_realtime.engine.port import EngineDeadError, EngineError
 
-TOO_LONG = frozenset({"input_text", "input_tokens", "audio"})
-"""What vLLM names as the parameter at fault where a prompt has too much text, too many tokens or too many audio parts."""
+TOO_LONG = frozenset({"input_text", "input_tokens", "audio", "image"})
+"""What vLLM names as the parameter at fault where a prompt has too much text, too many tokens, audio parts or images."""
 
 
 def is_too_long(error: BaseException) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from omni_realtime.chat import AudioPart, ChatPrompt
+from omni_realtime.chat import AudioPart, ChatPrompt, ImagePart
 from omni_realtime.engine import chat_shape
 
 
 def chat_messages(prompt: ChatPrompt) -> list[dict[str, Any]]:
     """The messages, freshly made each time, since rendering changes them.
 
-    Audio is named by its key alone; its samples go to the renderer beside the messages (see ``audio_parts``), so that nothing is encoded.
+    Audio and images are named by their keys alone; the data go to the renderer beside the messages (see ``audio_parts`` and
+    ``image_parts``), so that nothing is encoded.
     """
     return [chat_shape.chat_message(message, _named) for message in prompt.messages]
 
@@ -19,6 +20,11 @@ def chat_messages(prompt: ChatPrompt) -> list[dict[str, Any]]:
 def audio_parts(prompt: ChatPrompt) -> list[AudioPart]:
     """The audio of a prompt, in its order."""
     return [part for message in prompt.messages for part in message.content if isinstance(part, AudioPart)]
+
+
+def image_parts(prompt: ChatPrompt) -> list[ImagePart]:
+    """The images of a prompt, in its order."""
+    return [part for message in prompt.messages for part in message.content if isinstance(part, ImagePart)]
 
 
 def tool_definitions(prompt: ChatPrompt) -> list[dict[str, Any]]:
@@ -31,5 +37,7 @@ def forces_a_tool(prompt: ChatPrompt) -> bool:
     return bool(prompt.tools) and prompt.tool_choice not in {"auto", "none"}
 
 
-def _named(part: AudioPart) -> dict[str, Any]:
+def _named(part: AudioPart | ImagePart) -> dict[str, Any]:
+    if isinstance(part, ImagePart):
+        return {"type": "image_pil", "image_pil": None, "uuid": part.key}
     return {"type": "input_audio", "input_audio": None, "uuid": part.key}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from transformers import PretrainedConfig, Qwen3Config, WhisperConfig
+from transformers import PretrainedConfig, Qwen3Config, SiglipVisionConfig, WhisperConfig
 
 
 class MiniCPMVSliceConfig(PretrainedConfig):
@@ -17,12 +17,6 @@ class MiniCPMVSliceConfig(PretrainedConfig):
         self.patch_size = patch_size
         self.max_slice_nums = max_slice_nums
         self.scale_resolution = scale_resolution
-
-
-class MiniCPMVisionConfig(PretrainedConfig):
-    """The vision tower."""
-
-    model_type = "siglip_vision_model"
 
 
 class MiniCPMTTSConfig(PretrainedConfig):
@@ -40,7 +34,7 @@ class MiniCPMOConfig(Qwen3Config):
         self, slice_config: Any = None, vision_config: Any = None, audio_config: Any = None, tts_config: Any = None, **kwargs: Any
     ) -> None:
         self.slice_config = _config(MiniCPMVSliceConfig, slice_config)
-        self.vision_config = _config(MiniCPMVisionConfig, vision_config)
+        self.vision_config = _config(SiglipVisionConfig, vision_config)
         self.audio_config = _config(WhisperConfig, audio_config)
         self.tts_config = _config(MiniCPMTTSConfig, tts_config)
         super().__init__(**kwargs)
