@@ -10,18 +10,26 @@ ENGINE_PYTHON ?= python3.11
 ENGINE_BIN := .venv-engine/bin
 ENGINE_PIP := $(ENGINE_BIN)/python -m pip --quiet --disable-pip-version-check
 ENGINE_SUPPORT := tests/engine/support
+CLIENTS := $(patsubst tests/clients/%/requirements.txt,%,$(wildcard tests/clients/*/requirements.txt))
+CLIENT_ENVIRONMENTS := $(CLIENTS:%=.venv-clients/%/.ready)
+NODE_CLIENTS := tests/clients/node
+export CHROMIUM ?= /usr/bin/chromium
 DISTRIBUTIONS := core hostapp $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml))
 MANIFESTS := pyproject.toml core/pyproject.toml hostapp/pyproject.toml plugins/local/pyproject.toml $(wildcard plugins/local/src/omni_realtime_local/*.txt)
 
-.PHONY: serve test test-fast test-engine benchmark-truncation lint coverage benchmarks clean
+.PHONY: serve test test-fast test-clients test-engine benchmark-truncation lint coverage benchmarks clean
 
 serve: .venv/.serve
 	@$(BIN)/omni-realtime serve deployments/local.yaml --host $(HOST) --port $(PORT)
 
-test: .venv/.test lint coverage test-engine
+test: .venv/.test lint coverage test-clients test-engine
 
 test-fast: .venv/.test
 	$(BIN)/pytest -q -m "not slow"
+
+# The real clients of the API, each in an environment of its own, over real sockets: three minutes to install, once, and six to run.
+test-clients: .venv/.test $(CLIENT_ENVIRONMENTS) $(NODE_CLIENTS)/node_modules/.ready
+	$(BIN)/pytest -c tests/clients/pytest.toml tests/clients
 
 # The adapters on the real vLLM-Omni engine, with tiny random models on the CPU: about three minutes to install, once, and ten to run.
 ENGINE_ENV := OMP_NUM_THREADS=1 HF_HOME=$(CURDIR)/.venv-engine/huggingface HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 \
@@ -64,6 +72,25 @@ benchmarks: .venv/.test benchmark-truncation
 	@$(PIP) install $(addprefix -e ,$(DISTRIBUTIONS)) --group test
 	@touch $@
 
+.venv-clients/%/.ready: tests/clients/%/requirements.txt
+	@echo "Setting up the client $*."
+	@$(PYTHON) -m venv --clear .venv-clients/$*
+	@.venv-clients/$*/bin/python -m pip --quiet --disable-pip-version-check install -r $<
+	@touch $@
+
+# The JavaScript clients need Node.js 20 or later and Chromium: half a minute to install, once.
+$(NODE_CLIENTS)/node_modules/.ready: $(NODE_CLIENTS)/package-lock.json | $(CHROMIUM)
+	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' && command -v npm >/dev/null || \
+	  { echo "The JavaScript clients need Node.js 20 or later with npm: put node and npm on the PATH." >&2; exit 1; }
+	npm ci --prefix $(NODE_CLIENTS) --silent
+	@touch $@
+
+$(CHROMIUM):
+	@test "$@ $$(id -u)" = "/usr/bin/chromium 0" && command -v apt-get >/dev/null || \
+	  { echo "The client in a web page needs Chromium: install it, or name it with CHROMIUM=/path/to/chromium." >&2; exit 1; }
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null
+
 # torchcodec, triton and torchaudio's libraries are CUDA builds; torchaudio's Python part is needed and works without.
 .venv-engine/.engine: $(ENGINE_SUPPORT)/requirements.txt $(ENGINE_SUPPORT)/requirements-vocoder.txt
 	@test "$$(uname -sm)" = "Linux x86_64" || { echo "make test-engine needs Linux on x86_64: vLLM-Omni's CPU engine is built for it." >&2; exit 1; }
@@ -83,4 +110,4 @@ benchmarks: .venv/.test benchmark-truncation
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-engine .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-clients .venv-engine $(NODE_CLIENTS)/node_modules .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -94,6 +94,13 @@ def test_max_output_tokens(connect: Any, value: object, served: bool) -> None:
     assert client.turns[0].max_output_tokens == (None if value == "inf" else value)
 
 
+def test_max_output_tokens_beyond_what_the_model_gives(connect: Any) -> None:
+    client = connect(TEXT, capabilities={"max_output_tokens": 100})
+    assert client.update(max_output_tokens=4096)[0]["session"]["max_output_tokens"] == 4096
+    assert client.create()[-1]["response"]["max_output_tokens"] == 4096
+    assert client.turns[0].max_output_tokens == 100
+
+
 def test_tools_and_tool_choice(connect: Any) -> None:
     client = connect(TEXT)
     assert (session_of(client)["tools"], session_of(client)["tool_choice"]) == ([], "auto")

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, NoReturn, TypeAlias
 
-import orjson
-
 from omni_realtime.protocol.client_events import ClientEvent, ResponseCancel, ResponseCreate
 from omni_realtime.protocol.decode import DecodeLimits, decode
 from omni_realtime.protocol.dialect import Dialect
 from omni_realtime.protocol.encode import event_to_wire
+from omni_realtime.protocol.frame import to_frame
 from omni_realtime.protocol.items import FunctionCall
 from omni_realtime.protocol.server_events import (
     ResponseCreated,
@@ -427,7 +426,7 @@ class BetaDialect(Dialect):
         frames = [] if wire is None else [wire]
         if isinstance(event, SessionCreated):
             frames.append(self._conversation_created(event))
-        return [orjson.dumps(frame).decode() for frame in frames]
+        return [to_frame(frame) for frame in frames]
 
     def released(self) -> Sequence[ClientEvent]:
         """Return the events that waited and are to reach the session now, before any other."""

@@ -30,6 +30,9 @@ OPENAI_TRANSCRIPTION_MODELS = frozenset({
 })
 """The API's own transcription models: clients name one by default, so each stands for the deployment's first."""
 
+OPENAI_MAX_OUTPUT_TOKENS = 4096
+"""The API's largest limit: clients send it by default, so it is taken where the model's own answers are shorter."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
@@ -114,7 +117,7 @@ def _tool_choice(read: Read, _: Capabilities) -> str | None:
 
 
 def _max_output_tokens(read: Read, capabilities: Capabilities) -> str | None:
-    value, limit = read("max_output_tokens"), capabilities.max_output_tokens
+    value, limit = read("max_output_tokens"), max(OPENAI_MAX_OUTPUT_TOKENS, capabilities.max_output_tokens)
     return None if value == "inf" or value <= limit else f'{value} is not served; served: 1 to {limit}, or "inf".'
 
 

@@ -316,7 +316,7 @@ class Responses:
             tool_choice=_tool_choice(settings),
             modalities=settings.output_modalities,
             voice=settings.voice,
-            max_output_tokens=None if limit == "inf" else limit,
+            max_output_tokens=None if limit == "inf" else min(limit, self._settings.capabilities.max_output_tokens),
         )
 
     def _given(self, settings: ResponseSettings, config: SessionConfig) -> list[Entry]:
