@@ -49,7 +49,7 @@ class Capabilities:
     """Serves ``response.create`` with ``conversation: "none"``, beside the default response."""
 
     max_output_tokens: int = 4096
-    """The largest ``max_output_tokens`` that an engine is asked for; a client may name up to 4096, or more if this is more, or ``"inf"``."""
+    """The largest ``max_output_tokens`` that an engine is asked for; a client may name ``"inf"``, up to 4096, or more if this is more."""
 
     audio_tokens_per_second: float = 0
     """An upper bound of the prompt tokens that a second of user audio costs; ``0`` where unknown."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from pathlib import Path
 from typing import Any
 
 from omni_realtime_local.weights import INSTALL_COMMAND
@@ -38,3 +39,11 @@ def load(module: str) -> Any:
 def missing() -> list[str]:
     """Distributions that are not installed, without importing any."""
     return [distribution for module, distribution in MODULES.items() if importlib.util.find_spec(module) is None]
+
+
+def onnx_session(path: Path) -> Any:
+    """Return an ``onnxruntime.InferenceSession`` of a network, on one thread of the CPU."""
+    onnxruntime = load("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

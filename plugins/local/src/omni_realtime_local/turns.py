@@ -50,7 +50,4 @@ class SmartTurnScorer:
 
     def _load(self) -> Any:
         path = verified(self._settings.model_file, SMART_TURN, "audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx")
-        onnxruntime = runtime.load("onnxruntime")
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return runtime.onnx_session(path)

@@ -69,7 +69,4 @@ class SileroDetector:
 
     def _load(self) -> Any:
         path = verified(self._settings.model_file, SILERO, "data/silero_vad.onnx")
-        onnxruntime = runtime.load("onnxruntime")
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return runtime.onnx_session(path)
