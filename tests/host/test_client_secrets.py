@@ -282,6 +282,22 @@ def test_a_client_secret_is_for_one_model(serve, run, adapter):
     run(test())
 
 
+def test_where_one_model_is_served_the_apis_own_names_stand_for_it_with_a_client_secret_too(serve, run, adapter):
+    """Browser SDKs put the API's default model into the URL, whatever key they hold."""
+    asked = "?model=gpt-realtime"
+
+    async def test():
+        async with serve(server=WITH_KEYS) as running:
+            value = (await mint(running, {"session": {"type": "realtime", "model": "gpt-realtime"}})).json()["value"]
+            async with running.connect(asked, subprotocols=browser(value)) as client:
+                assert client.log.events[0]["session"]["model"] == "scripted"
+        async with serve(server=WITH_KEYS, more=(adapter(ScriptedEngine(), name="gpt-oss"),)) as running:
+            for query in (asked, "?model=gpt-oss"):
+                assert (await refused(running, made(), query))[1]["param"] == "model"
+
+    run(test())
+
+
 def test_a_transcription_secret_opens_a_transcription_session_and_no_other_does(serve, run):
     async def test():
         async with serve(server=WITH_KEYS, **parts()) as running:

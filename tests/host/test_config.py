@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from textwrap import dedent
 
@@ -39,6 +40,7 @@ def problems(tmp_path):
         ("a: [\n", "host.yaml:2:1: ", "not YAML"),
         ("a: !!python/object:os.system {}\n", "host.yaml:1:4: ", "not YAML"),
         ("a: &x [*x]\n", "host.yaml:1:", "not YAML"),
+        ('a: "\\ud83d"\n', "host.yaml:1:4: ", "half a surrogate pair"),
         ("server: {}\n", "host.yaml:1: deployments: ", "required"),
         ("deployments: []\n", "host.yaml:1: deployments: ", "at least one"),
         ("deployments: {}\n", "host.yaml:1: deployments: ", "must be a list"),
@@ -80,6 +82,7 @@ def problems(tmp_path):
         (GOOD + "    prompts: [{id: p, instructions: '', voice: x}]\n", "host.yaml:4: deployments[0].prompts[0].voice: ", "known here: id"),
         (GOOD + "    prompts: [{id: '', instructions: ''}]\n", "host.yaml:4: deployments[0].prompts[0].id: ", "letters, digits"),
         (GOOD + "    prompts: [{id: p, version: 1.5, instructions: ''}]\n", "host.yaml:4: deployments[0].prompts[0].version: ", "string"),
+        (GOOD + "    prompts: [{id: p, version: '', instructions: ''}]\n", "host.yaml:4: deployments[0].prompts[0].version: ", "1 character"),
         (
             GOOD + "    prompts: [{id: p, instructions: 'Say {{first name}}.'}]\n",
             "host.yaml:4: deployments[0].prompts[0].instructions: ",
@@ -95,6 +98,11 @@ def problems(tmp_path):
             GOOD + "    rate_limits: {requests_per_minute: 0}\n",
             "host.yaml:4: deployments[0].rate_limits.requests_per_minute: ",
             "greater than or equal to 1",
+        ),
+        (
+            GOOD + "    rate_limits: {requests_per_minute: 10000000000000000000}\n",
+            "host.yaml:4: deployments[0].rate_limits.requests_per_minute: ",
+            "less than",
         ),
         (
             GOOD + "    rate_limits: {tokens_a_minute: 5}\n",
@@ -179,6 +187,12 @@ def test_an_anchor_used_twice_is_fine(tmp_path):
     file = tmp_path / "host.yaml"
     file.write_text("deployments:\n  - {name: a, plugin: p, settings: &s {x: 1}}\n  - {name: b, plugin: p, settings: *s}\n")
     assert load_config(file).config.deployments[1].settings == {"x": 1}
+
+
+def test_characters_may_be_escaped_as_json_does_it(tmp_path):
+    file = tmp_path / "host.yaml"
+    file.write_text(json.dumps({"deployments": [{"name": "one", "plugin": "local", "session": {"instructions": "Smile \U0001f600"}}]}))
+    assert load_config(file).config.deployments[0].session == {"instructions": "Smile \U0001f600"}
 
 
 def test_prompts_and_rate_limits_reach_the_deployment(tmp_path):

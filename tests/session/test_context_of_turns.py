@@ -289,6 +289,54 @@ def test_replace_refuses_an_item_that_was_deleted_meanwhile_and_cancels_nothing(
     assert not client.cancelled
 
 
+def letters(prompt) -> int:
+    """What a prompt costs where a letter is a token."""
+    return sum(len(part.text) for message in prompt.messages for part in message.content)
+
+
+def spelt(request) -> list:
+    """A reply that tells what its prompt cost in letters."""
+    return text_reply("ok", usage=Usage(input_text_tokens=letters(request.prompt), output_text_tokens=1))
+
+
+def test_an_item_under_the_id_of_one_that_left_the_context_is_seen(connect):
+    client = connect(spelt, text=True, window=4096, count=letters)
+    for item_id in "ab":
+        client.say(item_id * 2000, item_id=item_id)
+        client.create()
+    assert said(client.turns[1]) == ["b" * 2000]
+    client.delete("a")
+    client.say("again", item_id="a")
+    client.create()
+    assert said(client.turns[2])[-1] == "again"
+
+
+@pytest.mark.parametrize("while_it_runs", [False, True])
+def test_an_item_under_the_id_of_another_is_not_taken_to_cost_what_that_one_did(connect, while_it_runs):
+    client = connect(spelt, text=True, window=4096, count=letters, autoplay=False)
+    client.say("old")
+    client.say("short", item_id="again")
+    client.create()
+    if not while_it_runs:
+        client.play()
+    client.delete("again")
+    client.say("x" * 3000, item_id="again")
+    while client.waiting:
+        client.play()
+    client.say("y" * 900)
+    client.create()
+    assert said(client.turns[1]) == ["y" * 900]
+
+
+@pytest.mark.parametrize(("asked", "status"), [("inf", "completed"), (600, "completed"), (4096, "completed"), (512, "failed")])
+def test_to_ask_for_more_than_the_longest_answer_leaves_the_prompt_the_room_that_inf_leaves(connect, asked, status):
+    session = {"truncation": "disabled", "max_output_tokens": asked}
+    client = connect(spelt, text=True, window=1024, session=session, capabilities={"max_output_tokens": 512}, count=lambda _: 700)
+    client.say("x" * 600)
+    client.create()
+    assert client.last("response.done")["response"]["status"] == status
+
+
 def test_the_api_refuses_unless_the_deployment_says_replace(connect):
     client = connect(text_reply("one"), text=True, window=WINDOW, autoplay=False)
     client.say("first")

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 RESULTS = ROOT / "tests" / "clients" / "results"
 BEGIN, END = "<!-- the table of clients: written by the tests -->\n", "<!-- end of the table of clients -->\n"

@@ -21,6 +21,8 @@ LARGEST_APPEND_FRAME = 21 * MEBIBYTE
 """15 MiB of audio, the API's limit for one append, as base64 in JSON."""
 LONGEST_S = 30 * 24 * 3600
 """The longest time that a limit may name: far beyond any use, and within every timer."""
+MOST_A_MINUTE = 10**12
+"""The largest rate limit: far beyond any use, and a number that JSON can tell."""
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
 """What a deployment and a prompt can be called."""
 
@@ -140,7 +142,7 @@ class PromptConfig(_Section):
     """A template that clients may name as ``prompt``."""
 
     id: str = Field(pattern=NAME, max_length=128)
-    version: Annotated[str, BeforeValidator(_version), Field(min_length=1, max_length=64)] = "1"
+    version: Annotated[str, Field(min_length=1, max_length=64), BeforeValidator(_version)] = "1"
     instructions: Annotated[str, AfterValidator(_whole_variables)]
     """The text; ``{{name}}`` stands for a variable."""
 
@@ -161,9 +163,9 @@ def _different_prompts(prompts: tuple[PromptConfig, ...]) -> tuple[PromptConfig,
 class RateLimitsConfig(_Section):
     """What all sessions of a deployment may take together in a minute; one of the two at least."""
 
-    requests_per_minute: int | None = Field(default=None, ge=1)
+    requests_per_minute: int | None = Field(default=None, ge=1, le=MOST_A_MINUTE)
     """Responses."""
-    tokens_per_minute: int | None = Field(default=None, ge=1)
+    tokens_per_minute: int | None = Field(default=None, ge=1, le=MOST_A_MINUTE)
     """Tokens of prompts and answers, as ``usage`` counts them."""
 
     @model_validator(mode="after")

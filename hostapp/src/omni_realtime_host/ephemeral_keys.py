@@ -12,6 +12,7 @@ from typing import Any
 from itsdangerous import BadData, URLSafeSerializer
 
 from omni_realtime.protocol.capability_check import OPENAI_TRANSCRIPTION_MODELS
+from omni_realtime.protocol.session_update import OPENAI_MODELS
 from omni_realtime_host.http_errors import RequestRefusedError
 
 PREFIX = "ek_"
@@ -31,15 +32,18 @@ class EphemeralKey:
     session: Mapping[str, Any]
     expires_at: int
 
-    def check_query(self, query: Mapping[str, str]) -> None:
+    def check_query(self, query: Mapping[str, str], *, only_model: bool = False) -> None:
         """Check that an upgrade asks for what the key allows; it may leave out both ``model`` and ``intent``.
+
+        ``only_model`` says that the host serves no other, so that the API's own names stand for it.
 
         Raises:
             RequestRefusedError: 400, it asks for another model or another type of session.
         """
         kind = self.session["type"]
         served = {self.model, *(OPENAI_TRANSCRIPTION_MODELS if kind == "transcription" else ())}
-        if query.get("model") and query["model"] not in served:
+        name = query.get("model", "")
+        if name and name not in served and not (only_model and name.startswith(OPENAI_MODELS)):
             message = f"The client secret is for the model '{self.model}'. Leave out `model`, or create a client secret for the other."
             raise RequestRefusedError(400, message, code="invalid_value", param="model")
         if query.get("intent") and (query["intent"] == "transcription") != (kind == "transcription"):

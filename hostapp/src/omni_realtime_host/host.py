@@ -97,7 +97,7 @@ class Host:
         key = self.auth.check_session(websocket)
         query = dict(websocket.query_params)
         if key:
-            key.check_query(query)
+            key.check_query(query, only_model=len(self.models) == 1)
             query["model"] = key.model
         model = choose_model(query, self.models)
         self._check_room(model)

@@ -43,7 +43,7 @@ def read_document(text: str) -> Document:
     Raises:
         yaml.YAMLError: if ``text`` is not YAML, or not plain data.
     """
-    loader = yaml.SafeLoader(text)
+    loader = _Loader(text)
     try:
         root = loader.get_single_node()
         if root is None:
@@ -53,6 +53,20 @@ def read_document(text: str) -> Document:
         return Document(loader.construct_document(root), walk.lines, tuple(walk.duplicates))
     finally:
         loader.dispose()
+
+
+class _Loader(yaml.SafeLoader):
+    """Takes the escapes of JSON too, which write a character beyond U+FFFF as two halves."""
+
+    def construct_scalar(self, node: Any) -> Any:
+        value = super().construct_scalar(node)
+        if not isinstance(value, str):
+            return value
+        try:
+            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        except UnicodeDecodeError:
+            message = "half a surrogate pair stands alone here; write the character itself"
+            raise yaml.constructor.ConstructorError(None, None, message, node.start_mark) from None
 
 
 class _Walk:

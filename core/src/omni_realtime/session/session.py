@@ -262,6 +262,7 @@ class Session:
 
     def _create_item(self, event: ConversationItemCreate) -> None:
         self._items.create(event, self._input_format, announced=self._intake.announced_id)
+        self._responses.context.reused(event.item.id)
 
     def _delete_item(self, event: ConversationItemDelete) -> None:
         self._items.delete(event)

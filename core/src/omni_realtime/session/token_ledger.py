@@ -91,6 +91,17 @@ class TokenLedger:
         """Take that an answer was so many tokens, as a tighter bound than its bytes."""
         self._told[item_id] = tokens
 
+    def reused(self, item_id: str) -> None:
+        """Take that an item came under the id of one that left, if that was known; of the new one nothing is."""
+        self._told.pop(item_id, None)
+        known = self._known
+        if known is None or item_id not in known.item_ids:
+            return
+        others = known.item_ids - {item_id}
+        least = known.least - self._known_most.get(item_id, 0)
+        self._known = replace(known, item_ids=others, tokens=known.tokens - self._saved(others), least=least)
+        self._groups = [group.without({item_id}) for group in self._groups]
+
     def shrunk(self, item_id: str) -> None:
         """Take that an item has become shorter, so that leaving it out may save less."""
         self._groups = [replace(group, least=0) if item_id in group.most else group for group in self._groups]
