@@ -1,4 +1,4 @@
-# `make serve` talks, `make test` proves; each sets up all it needs in .venv, and nothing outside this folder.
+# `make serve` talks, `make test` proves; each sets up all it needs in this folder. Only Chromium, for a client in a web page, is the system's.
 PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8000

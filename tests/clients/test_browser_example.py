@@ -49,8 +49,8 @@ def page(tmp_path: Path) -> Callable[..., dict[str, Any]]:
 
 def test_the_page_asks_the_local_model(local_url: str, page: Callable[..., dict[str, Any]]):
     shown = page(recording("capital"), local_url, LOCAL, "", responses=1)
-    (who, question), (whom, answer) = shown["said"]
-    assert (who, whom) == ("user", "assistant")
+    (state, _), (who, question), (whom, answer) = shown["said"]
+    assert (state, who, whom) == ("connected", "user", "assistant")
     assert likeness(question, "What is the capital of France?") > 0.8
     assert "Paris" in answer
 
@@ -58,5 +58,5 @@ def test_the_page_asks_the_local_model(local_url: str, page: Callable[..., dict[
 def test_the_page_falls_silent_when_interrupted_and_says_what_was_heard(scripted_url: str, page: Callable[..., dict[str, Any]]):
     shown = page(tone(400) + 5 * SECOND + tone(700), scripted_url, SCRIPTED, KEY, responses=2)
     (audio_end_ms,) = shown["truncated"]
-    assert [who for who, _ in shown["said"]] == ["user", "assistant", "user", "assistant"]
+    assert [who for who, _ in shown["said"]] == ["connected", "user", "assistant", "user", "assistant"]
     assert_heard_story(shown["said"][-1][1], audio_end_ms)

@@ -41,6 +41,12 @@ class TestLiveKit(ClientContract):
     kept_to_itself = ("response_cancel_not_active", "input_audio_buffer_commit_empty")
 
 
+PIPECATS_RULE = (
+    "Pipecat's own rule: an error ends its session, but for three (`response_cancel_not_active`, "
+    "`conversation_already_has_active_response`, `item_retrieve_invalid_item_id`); a new session then talks."
+)
+
+
 class TestPipecat(ClientContract):
     """Its rule is to end its session at the first error but three; the pipeline lives, and its next session talks."""
 
@@ -56,7 +62,7 @@ class TestPipecat(ClientContract):
             seen = report["provoked"][provocation["name"]]
             assert seen["code"] == provocation["code"], provocation["name"]
             assert seen == {**seen, **self._rule(provocation)}, provocation["name"]
-        record(self.client, "errors", "ends its session at an error by its own rule; three do not end it, and a new session talks")
+        record(self.client, "errors", PIPECATS_RULE)
 
     def _rule(self, provocation: dict[str, Any]) -> Report:
         if provocation["in"] == "error" and provocation["code"] not in self.tolerated:

@@ -18,6 +18,10 @@ from server_event_scenes import sent_types
 
 PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 REFUSED = "refused by name"
+WITHOUT_EFFECT = dict.fromkeys(("reasoning", "reasoning.effort"), "accepted and echoed: no model here reasons") | dict.fromkeys(
+    ("tracing", "tracing.group_id", "tracing.metadata", "tracing.workflow_name"), "accepted and echoed: this server keeps no traces"
+)
+"""What is in force and changes nothing, by the path in a session or a response."""
 ELSEWHERE = {
     "conversation.created": "beta dialect only",
     "conversation.item.created": "beta dialect only; `conversation.item.added` and `.done` here",
@@ -43,8 +47,9 @@ What this server does with the vocabulary of the OpenAI Realtime API, as the typ
 this page: they send every client event with every field to a deployment that serves all that the core can serve, and a test fails when the
 page is stale. A deployment serves less where its model does: each refusal names the field and says what is served.
 
-*Supported* means that the documented effect was seen, *refused by name* that the event was answered by one error with the field's path.
-Nothing is ignored.
+*Supported* means that the event had its documented answer, with the value in force, *refused by name* that it was answered by one error
+with the field's path. A field is named by its path: `[]` is any entry of a list, `(message user)` the kind of object that the field is
+in, and `{function}` an object of that type. `type` and `event_id`, which every event has, are left out.
 """
 
 
@@ -83,6 +88,7 @@ def _field_rows(cases: Sequence[Played]) -> Iterator[tuple[str, str]]:
             continue
         whole = _refused_whole(cases, label) or label
         answer = _answer([case for case in cases if case.case.label == label and case.case.variation == "set"])
+        answer = answer if answer == REFUSED else WITHOUT_EFFECT.get(label.partition(".")[2], answer)
         if answer == REFUSED:
             refused_whole.append(whole)
         yield f"`{whole}`", answer
@@ -114,7 +120,7 @@ def _shown(value: object) -> str:
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return f"[{', '.join(_shown(inner) for inner in value)}]"
     if isinstance(value, dict) and isinstance(value.get("type"), str):
-        return "{" + str(value["type"]) + "}"
+        return "{" + " ".join(str(value[name]) for name in ("type", "role") if name in value) + "}"
     return json.dumps(value)
 
 

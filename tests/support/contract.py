@@ -66,6 +66,8 @@ _SAMPLES: Final[dict[str, tuple[object, ...]]] = {
     "max_output_tokens": (1, 4096, "inf"),
     "output_modalities": (["audio"], ["text"]),
     "conversation": ("auto", "none"),
+    "create_response": (True, False),
+    "interrupt_response": (True, False),
     "threshold": (0.7,),
     "idle_timeout_ms": (5000,),
     "retention_ratio": (0.8,),

@@ -127,8 +127,9 @@ with client.realtime.connect(model="{model}") as connection:
     )
     connection.response.create()
     for event in connection:
-        print(event.type)
-        if event.type == "response.done":
+        if event.type == "response.output_text.delta":
+            print(event.delta, end="", flush=True)
+        elif event.type == "response.done":
             break
 </pre>
 </html>
