@@ -82,7 +82,11 @@ def problems(tmp_path):
         (GOOD + "    prompts: [{id: p, instructions: '', voice: x}]\n", "host.yaml:4: deployments[0].prompts[0].voice: ", "known here: id"),
         (GOOD + "    prompts: [{id: '', instructions: ''}]\n", "host.yaml:4: deployments[0].prompts[0].id: ", "letters, digits"),
         (GOOD + "    prompts: [{id: p, version: 1.5, instructions: ''}]\n", "host.yaml:4: deployments[0].prompts[0].version: ", "string"),
-        (GOOD + "    prompts: [{id: p, version: '', instructions: ''}]\n", "host.yaml:4: deployments[0].prompts[0].version: ", "1 character"),
+        (
+            GOOD + "    prompts: [{id: p, version: '', instructions: ''}]\n",
+            "host.yaml:4: deployments[0].prompts[0].version: ",
+            "1 character",
+        ),
         (
             GOOD + "    prompts: [{id: p, instructions: 'Say {{first name}}.'}]\n",
             "host.yaml:4: deployments[0].prompts[0].instructions: ",

@@ -55,6 +55,38 @@ def test_a_default_only_where_one_model_is_served_and_unknown_keys_are_ignored(s
     run(test())
 
 
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        ("GET", ["Cookie: " + "a" * 9000]),
+        ("GET", [f"X-{number}: a" for number in range(130)]),
+        ("GET", ["Content-Length: 0"]),
+        ("POST", []),
+    ],
+    ids=["a long header", "many headers", "a body", "another method"],
+)
+def test_an_upgrade_that_cannot_be_read_is_refused_and_not_left_waiting(serve, run, method, headers):
+    handshake = [
+        "Host: here",
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: " + "A" * 22 + "==",
+    ]
+
+    async def test():
+        async with serve() as running:
+            reader, writer = await asyncio.open_connection(*running.http.removeprefix("http://").split(":"))
+            writer.write("\r\n".join([f"{method} /v1/realtime HTTP/1.1", *handshake, *headers, "", ""]).encode())
+            head, _, body = (await asyncio.wait_for(reader.read(), 5)).partition(b"\r\n\r\n")
+            writer.close()
+            assert (head.split()[1], json.loads(body)["error"]["code"]) == (b"400", "invalid_handshake")
+            async with running.connect():
+                pass
+
+    run(test())
+
+
 def test_one_model_answers_to_the_apis_own_names_and_to_no_others(serve, run):
     async def test():
         async with serve() as running:
@@ -131,7 +163,7 @@ def test_the_health_watch_finds_a_dead_engine_without_a_turn(serve, run, eventua
 
 def test_the_page_says_what_runs_here_and_a_next_step(serve, run):
     async def test():
-        async with serve() as running, httpx.AsyncClient(base_url=running.http) as client:
+        async with serve(text_reply("Hello", " to you.")) as running, httpx.AsyncClient(base_url=running.http) as client:
             page = (await client.get("/")).text
             assert running.url in page
             assert "scripted-plugin 1.0" in page
@@ -139,7 +171,7 @@ def test_the_page_says_what_runs_here_and_a_next_step(serve, run):
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
                 await asyncio.to_thread(exec, step, {})
-            assert printed.getvalue().splitlines()[-1] == "response.done"
+            assert printed.getvalue() == "Hello to you."
 
     run(test())
 

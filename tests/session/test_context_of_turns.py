@@ -276,6 +276,28 @@ def test_replace_refuses_another_voice_before_it_cancels_anything(connect, spoke
     assert client.last("response.done")["response"]["status"] == "completed"
 
 
+@pytest.mark.parametrize("ends_first", [False, True])
+def test_a_cancel_stops_the_response_that_is_to_replace_another_too(connect, ends_first):
+    client = replacing(connect, text_reply("one"))
+    client._carry_out, carry_out = lambda effect: [] if isinstance(effect, Count) else carry_out(effect), client._carry_out
+    client.create()
+    client.create()
+    if ends_first:
+        client.play()
+    heard = client.cancel()
+    assert [event["type"] for event in heard if event["type"] == "error"] == []
+    (count_id,) = client.session._responses._replacements
+    heard = client.take(client.session.counted(count_id, 100, client.now))
+    assert [event["type"] for event in heard] == ["response.created", "response.done"]
+    details = heard[1]["response"]["status_details"]
+    assert details == {"type": "cancelled", "reason": "client_cancelled"}
+    assert client.cancel()[0]["error"]["code"] == "response_cancel_not_active"
+    client.create()
+    assert client.last("response.done")["response"]["status"] == "cancelled"
+    client.play()
+    assert client.last("response.done")["response"]["status"] == "completed"
+
+
 def test_replace_refuses_an_item_that_was_deleted_meanwhile_and_cancels_nothing(connect):
     client = replacing(connect, text_reply("one"))
     client._carry_out, carry_out = lambda effect: [] if isinstance(effect, Count) else carry_out(effect), client._carry_out

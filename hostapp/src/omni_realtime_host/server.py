@@ -17,6 +17,7 @@ from omni_realtime_host.app import REALTIME_PATH, create_app
 from omni_realtime_host.config_schema import MEBIBYTE, Server
 from omni_realtime_host.host import Host
 from omni_realtime_host.served_model import ServedModel
+from omni_realtime_host.upgrade import UpgradeProtocol
 
 Announce = Callable[[str], None]
 
@@ -125,7 +126,7 @@ def _uvicorn_config(server: Server, host: Host) -> uvicorn.Config:
     return uvicorn.Config(
         create_app(host),
         http="h11",
-        ws="websockets-sansio",
+        ws=UpgradeProtocol,
         lifespan="off",
         log_config=None,
         access_log=False,

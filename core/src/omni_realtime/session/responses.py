@@ -60,6 +60,8 @@ class _Replacement:
     draft: _Draft
     params: Mapping[str, Any]
     event_id: str | None
+    cancelled: bool = False
+    """Whether the client wants it no more; it is announced and ends at once."""
 
 
 class Responses:
@@ -185,7 +187,18 @@ class Responses:
             builder.cancel(reason)
         return self._settle(response_id)
 
-    def running(self, response_id: str | None) -> str:
+    def cancel_as_asked(self, response_id: str | None) -> Ended | None:
+        """End the response that a client names; without a name the conversation's, and the one that is to take its place.
+
+        Raises:
+            ProtocolError: there is none.
+        """
+        if response_id is None and self._replacements:
+            self._replacements = {count_id: replace(waiting, cancelled=True) for count_id, waiting in self._replacements.items()}
+            return self.cancel(self.active_id, "client_cancelled") if self.active_id else None
+        return self.cancel(self._running_one(response_id), "client_cancelled")
+
+    def _running_one(self, response_id: str | None) -> str:
         """The running response of this id, without one the conversation's.
 
         Raises:
@@ -265,7 +278,8 @@ class Responses:
             error.event_id = replacement.event_id
             raise
         ended = self.cancel(self.active_id, "client_cancelled") if self.active_id else None
-        return self._start(draft, plan) or ended
+        ended = self._start(draft, plan) or ended
+        return self.cancel(self.active_id, "client_cancelled") if replacement.cancelled and self.active_id else ended
 
     def _draft(self, config: SessionConfig, params: Mapping[str, Any]) -> _Draft:
         settings = response_settings(config, params, self._settings.capabilities)

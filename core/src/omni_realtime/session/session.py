@@ -278,7 +278,7 @@ class Session:
         self._ended(self._responses.create(self.config, event.response, event.event_id))
 
     def _cancel_response(self, event: ResponseCancel) -> None:
-        self._ended(self._responses.cancel(self._responses.running(event.response_id), "client_cancelled"))
+        self._ended(self._responses.cancel_as_asked(event.response_id))
 
     _handlers: dict[type, Callable[[Session, Any], None]] = {  # noqa: RUF012 - never changed
         SessionUpdate: _session_update,

@@ -52,8 +52,10 @@ def budget_of(
 ) -> Budget:
     """Return the budget of a response in a context window of so many tokens; to ask for more than the longest answer is to set no limit."""
     asked, truncation = settings.max_output_tokens, config.truncation
-    is_open = asked == "inf" or (longest_answer is not None and asked > longest_answer)
-    limit = window - (min(OPEN_ANSWER_TOKENS, window // 4) if is_open else min(asked, window // 2))
+    if asked == "inf" or (longest_answer is not None and asked > longest_answer):
+        limit = window - min(OPEN_ANSWER_TOKENS, window // 4)
+    else:
+        limit = window - min(asked, window // 2)
     if not isinstance(truncation, RetentionRatio):
         return Budget(truncation, limit, int(limit * AUTO_RETENTION), audio_parts=audio_parts, image_parts=image_parts)
     own = truncation.token_limits.post_instructions if truncation.token_limits else None
