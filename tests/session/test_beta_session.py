@@ -1,4 +1,5 @@
 """Conversations in the beta dialect: the same sessions, and every frame valid in both dialects."""
+# ruff: noqa: N802 - the order bears this letter
 
 from __future__ import annotations
 
@@ -111,7 +112,7 @@ def connect() -> Callable[..., BetaClient]:
     return connect
 
 
-def test_order_n_beta_dialect_a_text_turn(connect: Callable[..., BetaClient]) -> None:
+def test_order_N_beta_dialect_a_text_turn(connect: Callable[..., BetaClient]) -> None:
     client = connect(text_reply("Par", "is."))
     assert types(client.heard) == ["session.created", "conversation.created"]
     assert client.heard[0]["session"]["turn_detection"]["type"] == "server_vad"
@@ -136,7 +137,7 @@ def test_order_n_beta_dialect_a_text_turn(connect: Callable[..., BetaClient]) ->
     assert client.of("conversation.item.created")[1]["previous_item_id"] == created["item"]["id"]
 
 
-def test_order_n_beta_dialect_a_spoken_turn(connect: Callable[..., BetaClient]) -> None:
+def test_order_N_beta_dialect_a_spoken_turn(connect: Callable[..., BetaClient]) -> None:
     client = connect(spoken_reply("It is a tone.", tone(0.5)))
     client.update(input_audio_transcription={"model": "whisper-1"}, output_audio_format="g711_ulaw")
     heard = [event for event in client.speak(0.5, 1.0) if "transcription" not in event["type"]]

@@ -1,4 +1,4 @@
-"""The orders A to M of the events on a WebSocket, as the clients of the API depend on them."""
+"""The orders A to M of the events on a WebSocket, as the clients of the API depend on them; N is in test_beta_session.py."""
 # ruff: noqa: N802 - the orders bear these letters
 
 from __future__ import annotations
