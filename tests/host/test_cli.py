@@ -141,6 +141,29 @@ def test_check_tells_every_problem_and_fails(site, write, capsys, text, told):
     assert "Traceback" not in output
 
 
+def test_check_tells_problems_of_the_file_and_of_its_plugins_at_once(site, write, capsys):
+    text = """\
+server: {host: 0.0.0.0, limits: {sesions: 1}}
+deployments:
+  - {name: one, plugin: scripted-for-tests, settings: {weight: 1}}
+  - {name: one, plugin: scripted-for-test}
+  - {name: three, plugin: scripted-for-tests, session: {speed: 2}}
+  - {name: "four!", plugin: scripted-for-tests, settings: {weight: 1}}
+"""
+    assert main(["check", write(text)]) == 1
+    told = capsys.readouterr().err
+    for begins in (
+        ":1: server.limits.sesions: ",
+        ":3: deployments[0].settings.weight: ",
+        ":4: deployments[1].name: ",
+        ":4: deployments[1].plugin: ",
+        ":5: deployments[2].session.speed: ",
+        ":6: deployments[3].name: ",
+    ):
+        assert begins in told
+    assert told.endswith("6 problems to mend.\n")
+
+
 def test_plugins_lists_hooks_and_versions_and_a_broken_one_with_its_cause(site, capsys):
     assert main(["plugins"]) in {0, 1}
     listed = capsys.readouterr().out

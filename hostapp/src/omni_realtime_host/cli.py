@@ -10,8 +10,7 @@ from pathlib import Path
 
 from omni_realtime.plugins import installed_plugins
 from omni_realtime_host import __version__
-from omni_realtime_host.config import load_config
-from omni_realtime_host.deployments import resolve_deployments
+from omni_realtime_host.deployments import load_deployments
 from omni_realtime_host.problems import ConfigError
 from omni_realtime_host.served_model import StartError
 from omni_realtime_host.server import ListenError, open_socket, run
@@ -54,16 +53,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    config_file = load_config(options.config, host=options.host, port=options.port)
-    adapters = resolve_deployments(config_file)
-    server = config_file.config.server
-    run(server, adapters, open_socket(server), _tell)
+    config, adapters = load_deployments(options.config, host=options.host, port=options.port)
+    run(config.server, adapters, open_socket(config.server), _tell)
     return 0
 
 
 def _check(options: argparse.Namespace) -> int:
-    config_file = load_config(options.config)
-    adapters = resolve_deployments(config_file)
+    _, adapters = load_deployments(options.config)
     for adapter in adapters:
         _say(f"{adapter.deployment.name}: {adapter.plugin}")
     _say(f"{options.config}: no problem found.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from omni_realtime_host.config_schema import Config
+from omni_realtime_host.config_schema import Config, DeploymentConfig
 from omni_realtime_host.problems import ConfigError, ConfigProblem
 from omni_realtime_host.yaml_locations import Document, Key, read_document
 from omni_realtime_host.yaml_locations import Path as KeyPath
@@ -27,13 +28,19 @@ _MENDS = {
 
 
 class ConfigFile:
-    """A configuration and the file that it came from."""
+    """A configuration and the file that it came from.
+
+    Attributes:
+        config: the whole, once nothing is wrong with it.
+        sound_deployments: the deployments that can be read by themselves, each with its index.
+    """
 
     def __init__(self, file: Path, document: Document, overrides: Mapping[KeyPath, str]) -> None:
         self._file = file
         self._document = document
         self._overrides = overrides
         self.config: Config
+        self.sound_deployments = _sound_deployments(document.value)
 
     def problem(self, path: KeyPath, message: str) -> ConfigProblem:
         """Make a problem of the value at ``path``."""
@@ -61,8 +68,18 @@ def load_config(file: Path, *, host: str | None = None, port: int | None = None)
         found = _without_echoes(error.errors(include_url=False, include_input=False))
         problems += [_explain(config_file, details) for details in found]
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError(problems, config_file)
     return config_file
+
+
+def _sound_deployments(value: Any) -> tuple[tuple[int, DeploymentConfig], ...]:
+    """Return the deployments that can be read by themselves, whatever else is wrong, each with its index."""
+    sections = value.get("deployments")
+    found = []
+    for index, section in enumerate(sections if isinstance(sections, list) else ()):
+        with contextlib.suppress(ValidationError):
+            found.append((index, DeploymentConfig.model_validate(section)))
+    return tuple(found)
 
 
 def _read(file: Path) -> Document:

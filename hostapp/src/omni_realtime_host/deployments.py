@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path as FilePath
 
 from omni_realtime.adapter import Adapter, check_deployment, resolve
 from omni_realtime.deployment import Deployment
 from omni_realtime.plugins import PluginError, load_plugin
 from omni_realtime.protocol import ProtocolError, default_session
-from omni_realtime_host.config import ConfigFile
+from omni_realtime_host.config import ConfigFile, load_config
+from omni_realtime_host.config_schema import Config
 from omni_realtime_host.problems import ConfigError, ConfigProblem
 from omni_realtime_host.yaml_locations import Path, parse_dotted
 
 
-def resolve_deployments(config_file: ConfigFile) -> list[Adapter]:
-    """Check every deployment and ask its plugin for what it needs; nothing heavy loads.
+def load_deployments(file: FilePath, *, host: str | None = None, port: int | None = None) -> tuple[Config, list[Adapter]]:
+    """Read a configuration, check every deployment, and ask its plugin for what it needs; nothing heavy loads.
+
+    ``host`` and ``port`` come from the command line and replace those of the file.
 
     Raises:
-        ConfigError: with every problem of every deployment.
+        ConfigError: with every problem of the file and of every deployment that can be read.
     """
+    try:
+        config_file = load_config(file, host=host, port=port)
+    except ConfigError as error:
+        problems = _resolve_all(error.config_file)[0] if error.config_file else []
+        raise ConfigError([*error.problems, *problems]) from error
+    problems, adapters = _resolve_all(config_file)
+    if problems:
+        raise ConfigError(problems)
+    return config_file.config, adapters
+
+
+def _resolve_all(config_file: ConfigFile) -> tuple[list[ConfigProblem], list[Adapter]]:
     adapters: list[Adapter] = []
     problems: list[ConfigProblem] = []
-    for index, section in enumerate(config_file.config.deployments):
+    for index, section in config_file.sound_deployments:
         found, adapter = _resolve(section.deployment())
         problems += [config_file.problem(("deployments", index, *path), message) for path, message in found]
         if adapter:
             adapters.append(adapter)
-    if problems:
-        raise ConfigError(problems)
-    return adapters
+    return problems, adapters
 
 
 def _resolve(deployment: Deployment) -> tuple[Sequence[tuple[Path, str]], Adapter | None]:

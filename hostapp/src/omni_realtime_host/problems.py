@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from omni_realtime_host.yaml_locations import Path
+
+if TYPE_CHECKING:
+    from omni_realtime_host.config import ConfigFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +26,12 @@ class ConfigProblem:
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used; every problem that was found."""
+    """The configuration cannot be used; every problem that was found, and the file as far as it could be read."""
 
-    def __init__(self, problems: list[ConfigProblem]) -> None:
+    def __init__(self, problems: list[ConfigProblem], config_file: ConfigFile | None = None) -> None:
         super().__init__("\n".join(map(str, problems)))
         self.problems = problems
+        self.config_file = config_file
 
 
 def dotted(path: Path) -> str:
