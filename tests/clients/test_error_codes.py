@@ -18,6 +18,7 @@ UPGRADES = {"invalid_api_key", "model_not_found", "model_not_ready"}
 OTHER_REQUESTS = {
     "client_secret_expired",
     "insufficient_permissions",
+    "invalid_handshake",
     "loopback_only",
     "origin_not_allowed",
     "request_too_large",
