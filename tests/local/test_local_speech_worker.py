@@ -257,3 +257,35 @@ def test_a_writing_that_fails_stops_the_voice() -> None:
 
     with pytest.raises(EngineError, match="no words"):
         within(write_and_speak(failing(), Voice(asyncio.Event().wait), lambda _: None))  # type: ignore[arg-type]
+
+
+WHILE_MULTIPLYING = """
+import asyncio, sys, threading
+import numpy as np, uvloop
+from omni_realtime_local.worker import Worker, WorkerDiedError
+
+done = threading.Event()
+
+def multiply():
+    square = np.ones((400, 400), np.float32)
+    while not done.is_set():
+        square @ square
+
+async def main():
+    thread = threading.Thread(target=multiply, daemon=True)
+    thread.start()
+    for _ in range(40):
+        try:
+            await Worker.start("true")
+        except WorkerDiedError:
+            pass
+    done.set()
+    thread.join(10)
+    sys.exit(thread.is_alive())
+
+uvloop.run(main())
+"""
+
+
+def test_a_worker_that_starts_amid_a_matrix_product_of_another_thread_does_not_stop_it():
+    assert subprocess.run([sys.executable, "-c", WHILE_MULTIPLYING], timeout=120).returncode == 0

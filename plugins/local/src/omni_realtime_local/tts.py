@@ -103,6 +103,8 @@ class PiperSpeaker:
             raise EngineError("The speech synthesis is not running.")
         if self._worker is None or not self._worker.alive:
             _log.warning("the speech worker is gone: starting another")
+            if self._worker is not None:
+                await self._worker.close()
             try:
                 self._worker = await self._spawn(self._model)
             except WorkerDiedError as error:

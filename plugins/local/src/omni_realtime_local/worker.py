@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
+from subprocess import PIPE, Popen
 
 from omni_realtime.engine.port import EngineError
 from omni_realtime_local.frames import HEADER, Frame, Kind
@@ -21,10 +20,13 @@ class WorkerDiedError(Exception):
 class Worker:
     """A worker process; it works through its sentences in their order."""
 
-    def __init__(self, process: Process, stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader) -> None:
+    def __init__(
+        self, process: Popen[bytes], stdin: asyncio.WriteTransport, stdout: asyncio.StreamReader, stdout_pipe: asyncio.ReadTransport
+    ) -> None:
         self._process = process
         self._stdin = stdin
         self._stdout = stdout
+        self._stdout_pipe = stdout_pipe
         self._numbers = itertools.count(1)
         self._listeners: dict[int, asyncio.Queue[Frame | None]] = {}
         self._pump: asyncio.Task[None] | None = None
@@ -38,11 +40,8 @@ class Worker:
         Raises:
             WorkerDiedError: if it ends or stays silent instead; what it prints goes to this process's standard error.
         """
-        # A session of its own keeps Ctrl-C from the worker: it ends with its standard input.
-        process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, start_new_session=True)
-        if process.stdin is None or process.stdout is None:
-            raise WorkerDiedError
-        worker = cls(process, process.stdin, process.stdout)
+        process = await asyncio.to_thread(_spawn, command)
+        worker = cls(process, *await _connect(process))
         try:
             async with asyncio.timeout(START_SECONDS):
                 worker.rate = int((await worker._receive()).payload)
@@ -85,12 +84,12 @@ class Worker:
 
     async def close(self) -> None:
         """End the process at once."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-        await self._process.wait()
+        self._process.kill()
+        await asyncio.to_thread(self._process.wait)
         if self._pump is not None:
             await self._pump
         self._stdin.close()
+        self._stdout_pipe.close()
 
     async def _deliver(self) -> None:
         try:
@@ -105,3 +104,19 @@ class Worker:
     async def _receive(self) -> Frame:
         kind, number, length = HEADER.unpack(await self._stdout.readexactly(HEADER.size))
         return Frame(Kind(kind), number, await self._stdout.readexactly(length))
+
+
+def _spawn(command: Sequence[str]) -> Popen[bytes]:
+    """Start a process without the fork that uvloop makes.
+
+    OpenBLAS ends its threads at a fork, and another thread that is amid a matrix product then waits for ever. ``Popen`` uses ``vfork``.
+    """
+    # A session of its own keeps Ctrl-C from the worker: it ends with its standard input.
+    return Popen(command, stdin=PIPE, stdout=PIPE, bufsize=0, start_new_session=True)  # noqa: S603 - made by the speaker
+
+
+async def _connect(process: Popen[bytes]) -> tuple[asyncio.WriteTransport, asyncio.StreamReader, asyncio.ReadTransport]:
+    loop, stdout = asyncio.get_running_loop(), asyncio.StreamReader()
+    stdout_pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stdout), process.stdout)
+    stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
+    return stdin, stdout, stdout_pipe
